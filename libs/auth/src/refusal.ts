@@ -1,0 +1,33 @@
+/** Why a token was refused; the values of the counter and of the record. Source: gateway, section 10.3. */
+export const AUTH_REFUSALS = {
+  missing: 'no token was sent',
+  in_query: 'a token in the query string counts as none; send it as Authorization: Bearer',
+  malformed: 'the token is no signed JWT',
+  too_large: 'the token is over 8 KiB',
+  alg: 'the signature algorithm of the token is not accepted here',
+  unknown_key: 'the key that signed the token is unknown',
+  signature: 'the signature of the token does not fit',
+  issuer: 'the token comes from another issuer',
+  audience: 'the audience of the token is not this server',
+  expired: 'the token has expired',
+  not_yet_valid: 'the token is not valid yet',
+  no_sub: 'the token names no subject',
+  no_jti: 'the token has no jti',
+  revoked: 'the token was revoked',
+} as const;
+export type AuthReason = keyof typeof AUTH_REFUSALS;
+
+/** A refused token. Data, not an error: refusing must stay cheap, and no byte of the token may get into a stack. */
+export interface AuthRefusal {
+  refused: AuthReason;
+  /** The reason in words, for `error_description`. */
+  description: string;
+}
+
+const refusals = Object.fromEntries(
+  Object.entries(AUTH_REFUSALS).map(([refused, description]) => [refused, Object.freeze({ refused, description })]),
+) as Record<AuthReason, AuthRefusal>;
+
+export const refuse = (reason: AuthReason): AuthRefusal => refusals[reason];
+
+export const isRefusal = (value: object): value is AuthRefusal => 'refused' in value;

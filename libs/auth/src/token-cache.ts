@@ -1,0 +1,111 @@
+import { hash } from 'node:crypto';
+import { isRefusal, refuse, type AuthRefusal } from './refusal.js';
+
+/** What the cache must know of an entry. */
+export interface CachedToken {
+  sub: string;
+  jti: string;
+  kid: string;
+  /** Seconds since 1970. */
+  exp: number;
+}
+
+export interface TokenCacheOptions<T extends CachedToken> {
+  /** The whole work for a token that is not cached: check it, and prepare what the gates read. */
+  verify: (token: string) => Promise<T | AuthRefusal>;
+  skewSeconds?: number;
+  maxAgeMs?: number;
+  maxEntries?: number;
+  /** Milliseconds; for tests. */
+  now?: () => number;
+}
+
+interface Entry<T> {
+  value: T | Promise<T | AuthRefusal>;
+  verifiedAt: number;
+}
+
+/**
+ * Verified tokens by the SHA-256 of their text, so that no raw token lies in a heap dump. A burst verifies once; a refusal
+ * is not kept; an entry lives a minute, because hints of revocation may be lost. Source: hot path, section 6.
+ */
+export class TokenCache<T extends CachedToken> {
+  readonly #entries = new Map<string, Entry<T>>();
+  readonly #revoked = new Map<string, number>();
+  readonly #options: Required<TokenCacheOptions<T>>;
+  /** Rises when keys or rights are taken away: what was being verified meanwhile is not kept. */
+  #epoch = 0;
+
+  constructor(options: TokenCacheOptions<T>) {
+    this.#options = { skewSeconds: 60, maxAgeMs: 60_000, maxEntries: 10_000, now: Date.now, ...options };
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** No promise on a hit: an ordinary call must not wait a turn for what is known. */
+  get(token: string): T | AuthRefusal | Promise<T | AuthRefusal> {
+    const key = hash('sha256', token, 'base64');
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return this.#verify(key, token);
+    if (entry.value instanceof Promise) return entry.value;
+    const now = this.#options.now();
+    const { exp } = entry.value;
+    if (now - entry.verifiedAt >= this.#options.maxAgeMs || (exp + this.#options.skewSeconds) * 1000 <= now) {
+      this.#entries.delete(key);
+      return this.#verify(key, token);
+    }
+    return this.#isRevoked(entry.value) ? refuse('revoked') : entry.value;
+  }
+
+  /** The key left the issuer's set: its tokens are looked at again. */
+  dropKid(kid: string): void {
+    this.#epoch++;
+    for (const [key, { value }] of this.#entries) {
+      if (!(value instanceof Promise) && value.kid === kid) this.#entries.delete(key);
+    }
+  }
+
+  /** Refuses a token id or a subject from now on, for as long as a token may live (`untilSeconds`, since 1970). */
+  revoke(what: { jti: string } | { sub: string }, untilSeconds: number): void {
+    const now = this.#options.now() / 1000;
+    for (const [key, until] of this.#revoked) if (until <= now) this.#revoked.delete(key);
+    this.#revoked.set('jti' in what ? `jti:${what.jti}` : `sub:${what.sub}`, untilSeconds);
+  }
+
+  /** Forgets every entry: what they were prepared from has changed. */
+  clear(): void {
+    this.#epoch++;
+    this.#entries.clear();
+  }
+
+  #isRevoked({ jti, sub }: T): boolean {
+    return this.#revoked.size > 0 && (this.#revoked.has(`jti:${jti}`) || this.#revoked.has(`sub:${sub}`));
+  }
+
+  #verify(key: string, token: string): Promise<T | AuthRefusal> {
+    const epoch = this.#epoch;
+    const entry: Entry<T> = { value: this.#options.verify(token), verifiedAt: this.#options.now() };
+    const value = entry.value as Promise<T | AuthRefusal>;
+    entry.value = value.then(
+      (verified) => {
+        const keep = !isRefusal(verified) && epoch === this.#epoch && this.#entries.get(key) === entry;
+        if (keep) entry.value = verified;
+        else this.#forget(key, entry);
+        return !isRefusal(verified) && this.#isRevoked(verified) ? refuse('revoked') : verified;
+      },
+      (error: unknown) => {
+        this.#forget(key, entry);
+        throw error;
+      },
+    );
+    this.#entries.set(key, entry);
+    if (this.#entries.size > this.#options.maxEntries) this.#entries.delete(this.#entries.keys().next().value!);
+    return entry.value as Promise<T | AuthRefusal>;
+  }
+
+  #forget(key: string, entry: Entry<T>): void {
+    if (this.#entries.get(key) === entry) this.#entries.delete(key);
+  }
+}
