@@ -1,0 +1,78 @@
+import { z } from 'zod';
+
+const flag = (fallback: boolean) =>
+  z
+    .enum(['true', 'false', '1', '0', 'on', 'off'])
+    .optional()
+    .transform((v) => (v === undefined ? fallback : ['true', '1', 'on'].includes(v)));
+const list = z
+  .string()
+  .optional()
+  .transform((v) => (v ?? '').split(/[\s,]+/).filter(Boolean));
+const port = z.coerce.number().int().min(0).max(65_535);
+const positive = (fallback: number) => z.coerce.number().int().positive().default(fallback);
+const url = z.url();
+
+/** Algorithms that may sign a token; `none` and HMAC can not even be configured. */
+export const SIGNATURE_ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+] as const;
+
+/** Every variable that the edge reads. Source: gateway, section 26. */
+export const config = z.object({
+  NODE_ENV: z.string().optional(),
+  PORT: port.default(9030),
+  CORTEX_HOST: z.string().optional(),
+  CORTEX_HOME: z.string().optional(),
+  CORTEX_CANONICAL_URI: url.optional(),
+  CORTEX_SERVER_NAME: z.string().min(1).default('cortex-gateway'),
+  CORTEX_SERVER_CARD_NAME: z.string().optional(),
+  CORTEX_WEBSITE_URL: url.optional(),
+  CORTEX_MAX_BODY_BYTES: positive(16 * 1024 * 1024),
+  CORTEX_LEGACY: flag(true),
+  CORTEX_LEGACY_SSE: flag(true),
+  CORTEX_SSE_KEEPALIVE_MS: positive(15_000),
+  CORTEX_SSE_RETRY_MS: positive(2_000),
+
+  OAUTH_ISSUER: url,
+  OAUTH_AUDIENCE: z.string().optional(),
+  OAUTH_JWKS_URL: url.optional(),
+  OAUTH_JWKS_MAX_STALE_SECONDS: positive(86_400),
+  OAUTH_ALLOWED_ALGS: list
+    .pipe(z.array(z.enum(SIGNATURE_ALGORITHMS)))
+    .transform((v) => (v.length > 0 ? v : (['RS256'] as const).slice())),
+  OAUTH_CLOCK_SKEW_SECONDS: z.coerce.number().int().min(0).max(120).default(60),
+  OAUTH_REQUIRE_JTI: flag(true),
+  OAUTH_REQUIRED_SCOPES: list,
+  CORTEX_REQUIRED_POOL: z.string().optional(),
+  CORTEX_SCOPE_CHALLENGE: z.enum(['http', 'rpc']).default('http'),
+  /** `broad=narrow narrow2; …` */
+  CORTEX_SCOPE_IMPLIES: z.string().optional(),
+  CORTEX_SCOPES_SUPPORTED: z.enum(['catalog', 'baseline']).default('catalog'),
+  CORTEX_PROXY_AS_METADATA: flag(false),
+  CORTEX_DEV_BYPASS_TOKEN: z.string().optional(),
+  CORTEX_DEV_BYPASS_SCOPES: list,
+  CORTEX_DEV_BYPASS_ROLE: z.string().default('admin'),
+
+  CORTEX_ALLOWED_ORIGINS: list,
+  CORTEX_ALLOWED_HOSTS: list,
+  CORTEX_RATE_LIMIT_PER_MINUTE: positive(200),
+  CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE: positive(60),
+  RATE_LIMIT_DISABLED: flag(false),
+  CORTEX_TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).default(0),
+
+  CORTEX_AUDIT_HASH_KEY: z.string().min(1).optional(),
+  CORTEX_METRICS_TOKEN: z.string().min(1).optional(),
+  CORTEX_ADMIN_SECRET: z.string().min(1).optional(),
+  CORTEX_MANAGED_POLICY: z.string().optional(),
+});
+export type EdgeEnvironment = z.infer<typeof config>;

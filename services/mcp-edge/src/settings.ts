@@ -1,0 +1,59 @@
+import { CortexError, failedPrecondition } from '@cortex/contracts';
+import type { EdgeEnvironment } from './config.js';
+
+const LOOPBACK = new Set(['127.0.0.1', 'localhost', '[::1]']);
+export const isLoopback = (hostname: string): boolean => LOOPBACK.has(hostname);
+
+/** The environment made ready to use: what follows from several variables is worked out here, once. */
+export interface Settings extends EdgeEnvironment {
+  readonly production: boolean;
+  readonly host: string;
+  /** Resource identifier, without a trailing slash. */
+  readonly canonicalUri: string;
+  readonly canonicalOrigin: string;
+  readonly canonicalHostname: string;
+  /** True outside production with a loopback canonical URI: its names are one resource (architecture, ruling 13). */
+  readonly loopbackAliases: boolean;
+  readonly audience: string;
+  readonly jwksUrl: string;
+  readonly websiteUrl: string;
+  readonly auditHashKey: string;
+  readonly version: string;
+}
+
+/** `auditHashKey` of the home stands in where the variable is unset. Throws what makes a start impossible (gateway, section 25). */
+export function settingsOf(env: EdgeEnvironment, extras: { auditHashKey?: string; version: string }): Settings {
+  const production = env.NODE_ENV === 'production';
+  const canonical = new URL(env.CORTEX_CANONICAL_URI ?? `http://127.0.0.1:${env.PORT}/mcp`);
+  const faults: string[] = [];
+  const insecure = (url: URL) => url.protocol !== 'https:' && !isLoopback(url.hostname);
+  if (canonical.hash !== '' || canonical.search !== '')
+    faults.push('CORTEX_CANONICAL_URI has a query or a fragment; remove it');
+  if (production && env.CORTEX_CANONICAL_URI === undefined)
+    faults.push('CORTEX_CANONICAL_URI is missing; production needs the public URL of /mcp');
+  if (production && insecure(canonical)) faults.push('CORTEX_CANONICAL_URI is not https; production needs https');
+  if (production && insecure(new URL(env.OAUTH_ISSUER)))
+    faults.push('OAUTH_ISSUER is not https; production needs https');
+  if (production && env.RATE_LIMIT_DISABLED)
+    faults.push('RATE_LIMIT_DISABLED is set; it is for tests and refused in production');
+  const auditHashKey = env.CORTEX_AUDIT_HASH_KEY ?? extras.auditHashKey;
+  if (auditHashKey === undefined) faults.push('CORTEX_AUDIT_HASH_KEY is missing; set it to 32 random bytes');
+  if (faults.length > 0 || auditHashKey === undefined) throw startFault(faults);
+  return {
+    ...env,
+    production,
+    host: env.CORTEX_HOST ?? (production ? '0.0.0.0' : '127.0.0.1'),
+    canonicalUri: canonical.href.replace(/\/$/, ''),
+    canonicalOrigin: canonical.origin,
+    canonicalHostname: canonical.hostname,
+    loopbackAliases: !production && isLoopback(canonical.hostname),
+    audience: env.OAUTH_AUDIENCE ?? canonical.href.replace(/\/$/, ''),
+    jwksUrl: env.OAUTH_JWKS_URL ?? `${env.OAUTH_ISSUER.replace(/\/$/, '')}/.well-known/jwks.json`,
+    websiteUrl: env.CORTEX_WEBSITE_URL ?? canonical.origin,
+    auditHashKey,
+    version: extras.version,
+  };
+}
+
+const startFault = (faults: readonly string[]): CortexError =>
+  failedPrecondition(undefined, faults.join('\n'), '', { reason: 'invalid_state' });
