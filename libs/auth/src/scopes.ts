@@ -25,13 +25,15 @@ export function parseScopeImplies(text: string): ScopeImplications {
   return implies;
 }
 
+const narrowOf = (implies: ScopeImplications, scope: string): readonly string[] =>
+  Object.hasOwn(implies, scope) ? (implies[scope] ?? []) : [];
+
 /** All scopes that the granted ones stand for, themselves included: the built-in hierarchy and the deployment's. */
 export function expandScopes(granted: Iterable<string>, implies: ScopeImplications = {}): ReadonlySet<string> {
   const all = new Set(granted);
   // A set is walked in order of insertion, what is added on the way included: this is the transitive closure.
   for (const scope of all) {
-    if (Object.hasOwn(SCOPE_IMPLIES, scope)) for (const narrow of SCOPE_IMPLIES[scope]!) all.add(narrow);
-    if (Object.hasOwn(implies, scope)) for (const narrow of implies[scope]!) all.add(narrow);
+    for (const narrow of [...narrowOf(SCOPE_IMPLIES, scope), ...narrowOf(implies, scope)]) all.add(narrow);
   }
   return all;
 }

@@ -86,23 +86,28 @@ export class TokenCache<T extends CachedToken> {
 
   #verify(key: string, token: string): Promise<T | AuthRefusal> {
     const epoch = this.#epoch;
-    const entry: Entry<T> = { value: this.#options.verify(token), verifiedAt: this.#options.now() };
-    const value = entry.value as Promise<T | AuthRefusal>;
-    entry.value = value.then(
+    const value = this.#options.verify(token).then(
       (verified) => {
-        const keep = !isRefusal(verified) && epoch === this.#epoch && this.#entries.get(key) === entry;
-        if (keep) entry.value = verified;
+        if (isRefusal(verified)) {
+          this.#forget(key, entry);
+          return verified;
+        }
+        if (epoch === this.#epoch) entry.value = verified;
         else this.#forget(key, entry);
-        return !isRefusal(verified) && this.#isRevoked(verified) ? refuse('revoked') : verified;
+        return this.#isRevoked(verified) ? refuse('revoked') : verified;
       },
       (error: unknown) => {
         this.#forget(key, entry);
         throw error;
       },
     );
+    const entry: Entry<T> = { value, verifiedAt: this.#options.now() };
     this.#entries.set(key, entry);
-    if (this.#entries.size > this.#options.maxEntries) this.#entries.delete(this.#entries.keys().next().value!);
-    return entry.value as Promise<T | AuthRefusal>;
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= this.#options.maxEntries) break;
+      this.#entries.delete(oldest);
+    }
+    return value;
   }
 
   #forget(key: string, entry: Entry<T>): void {

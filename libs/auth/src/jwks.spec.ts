@@ -1,0 +1,117 @@
+import { describe, expect, it } from '@jest/globals';
+import { exportJWK, generateKeyPair } from 'jose';
+import { JwksSource } from './jwks.js';
+
+const keys = await Promise.all(
+  ['k1', 'k2', 'k3'].map(async (kid) => ({
+    ...(await exportJWK((await generateKeyPair('RS256', { extractable: true })).publicKey)),
+    kid,
+  })),
+);
+const MINUTE = 60_000;
+
+function issuer() {
+  const world = {
+    now: 1_000_000_000,
+    fetches: 0,
+    serve: (): Response | Promise<Response> => Response.json({ keys: keys.slice(0, 1) }),
+    logs: [] as string[],
+    gone: [] as string[],
+    has: (kid: string) => source.key({ alg: 'RS256', kid }).then((key) => key !== null),
+    source: undefined as unknown as JwksSource,
+  };
+  const source = new JwksSource({
+    url: 'http://issuer.invalid/jwks',
+    now: () => world.now,
+    fetch: async () => {
+      world.fetches++;
+      return world.serve();
+    },
+    log: (level, message) => void world.logs.push(`${level}: ${message}`),
+  });
+  source.onGone((kid) => void world.gone.push(kid));
+  world.source = source;
+  return world;
+}
+
+const down = () => Promise.reject(new TypeError('fetch failed'));
+
+describe('the key set', () => {
+  it('is fetched at the first token, by one fetch for a burst, and again after 10 minutes', async () => {
+    const world = issuer();
+    expect(world.fetches).toBe(0);
+    await Promise.all([world.has('k1'), world.has('k1'), world.has('k1')]);
+    world.now += 10 * MINUTE - 1;
+    await world.has('k1');
+    expect(world.fetches).toBe(1);
+    world.now += 1;
+    await world.has('k1');
+    expect(world.fetches).toBe(2);
+  });
+
+  it('P56 is fetched once more for an unknown key id, at most every 30 s', async () => {
+    const world = issuer();
+    await world.has('k1');
+    world.serve = () => Response.json({ keys: keys.slice(0, 2) });
+    expect(await Promise.all([world.has('k2'), world.has('k2')])).toEqual([true, true]);
+    expect(world.fetches).toBe(2);
+    expect(await world.has('k3')).toBe(false);
+    world.serve = () => Response.json({ keys });
+    world.now += 29_999;
+    expect(await world.has('k3')).toBe(false);
+    expect(world.fetches).toBe(2);
+    world.now += 1;
+    expect(await world.has('k3')).toBe(true);
+    expect(world.fetches).toBe(3);
+  });
+
+  it('serves for 24 h while the endpoint is down, with a warning, and not longer', async () => {
+    const world = issuer();
+    await world.has('k1');
+    world.serve = down;
+    world.now += 11 * MINUTE;
+    expect(await world.has('k1')).toBe(true);
+    expect(world.logs).toEqual([expect.stringMatching(/^warn: .*last good/)]);
+    expect(world.source.staleUses).toBe(1);
+    expect(await world.has('k1')).toBe(true);
+    expect(world.fetches).toBe(2);
+    world.now += 24 * 60 * MINUTE;
+    expect(await world.has('k1')).toBe(false);
+    expect(world.gone).toContain('k1');
+  });
+
+  it('refuses and says so while there was never one, and looks again within a second', async () => {
+    const world = issuer();
+    world.serve = down;
+    expect(await world.has('k1')).toBe(false);
+    expect(world.logs).toEqual([expect.stringMatching(/^error: .*every token is refused/)]);
+    world.serve = () => Response.json({ keys });
+    world.now += 1000;
+    expect(await world.has('k1')).toBe(true);
+  });
+
+  it.each([
+    ['500', () => new Response('{}', { status: 500 })],
+    ['a redirect', () => new Response(null, { status: 302, headers: { location: 'http://evil.example' } })],
+    ['HTML', () => new Response('<html>')],
+    ['no key set', () => Response.json({ nokeys: [] })],
+    ['more than 1 MiB', () => Response.json({ keys: [], filler: 'x'.repeat(1024 * 1024) })],
+  ])('takes no %s for keys', async (_, serve) => {
+    const world = issuer();
+    await world.has('k1');
+    world.serve = serve;
+    world.now += 11 * MINUTE;
+    expect(await world.has('k1')).toBe(true);
+    expect(world.logs[0]).toMatch(/^warn/);
+  });
+
+  it('tells which keys left or changed', async () => {
+    const world = issuer();
+    world.serve = () => Response.json({ keys: keys.slice(0, 2) });
+    await world.has('k1');
+    world.serve = () => Response.json({ keys: [{ ...keys[2], kid: 'k1' }] });
+    world.now += 10 * MINUTE;
+    await world.has('k1');
+    expect(world.gone.sort()).toEqual(['', 'k1', 'k2']);
+  });
+});
