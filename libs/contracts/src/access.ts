@@ -29,6 +29,10 @@ export const ACCESS: readonly AccessRow[] = [
   { subject: 'cortex.cmd.remote-ops.add_device', owner: 'remote-ops', senders: [PROVISIONER] },
   { subject: 'cortex.cmd.remote-ops.issue_join_code', owner: 'remote-ops', senders: [PROVISIONER] },
   { subject: 'cortex.cmd.remote-ops.revoke_device', owner: 'remote-ops', senders: [PROVISIONER] },
+  // A device's connection is held by one instance of remote-ops; the others send its commands there.
+  { subject: 'cortex.node.remote-ops.*.command', owner: 'remote-ops', senders: ['remote-ops'] },
+  { subject: 'cortex.node.remote-ops.*.cancel', owner: 'remote-ops', senders: ['remote-ops'] },
+  { subject: 'cortex.live.remote-ops.devices', owner: 'remote-ops', senders: ['remote-ops'] },
 ];
 
 const matches = (pattern: string, subject: string): boolean => {
