@@ -41,6 +41,13 @@ export interface Attribution {
   request_id?: string;
   replica?: string;
   catalog_version?: number;
+  /** Of a federated tool: its name at the backend, and how the backend was spoken to. */
+  tool_original?: string;
+  token_mode?: string;
+  confirmation?: string;
+  /** Of a call that runs as an MCP task, or in several rounds. */
+  task_id?: string;
+  round?: number;
 }
 
 export interface CallFinished extends Omit<CallStarted, 'type' | 'at'>, Attribution {
@@ -70,6 +77,8 @@ export interface RequestRecord extends Attribution {
   call_id: string;
   at: string;
   method: string;
+  /** Backend that served it, where there is one. */
+  target_app?: string;
   caller_sub: string;
   client_id: string;
   session_id?: string;
@@ -83,8 +92,11 @@ export interface RequestRecord extends Attribution {
   transport: 'http' | 'sse' | 'loopback' | 'bus';
   era: 'modern' | 'legacy';
   trace_id?: string;
+  /** The next four of `tools/list` alone. */
   tools_listed?: number;
   tokens_estimate?: number;
+  backends_filter?: string;
+  tool_mode?: string;
 }
 
 /** A refused authentication: `cortex.call.mcp-edge._auth_failure`. Without a byte of the token. */

@@ -1,0 +1,1 @@
+export { AuditModule, auditService } from './audit.module.js';

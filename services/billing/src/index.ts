@@ -1,0 +1,1 @@
+export { BillingModule, billingService } from './billing.module.js';

@@ -1,0 +1,1 @@
+export { MemoryModule, memoryService } from './memory.module.js';

@@ -1,0 +1,1 @@
+export { ReviewModule, reviewService } from './review.module.js';

@@ -1,0 +1,1 @@
+export { SessionModule, sessionService } from './session.module.js';

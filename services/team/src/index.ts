@@ -1,0 +1,1 @@
+export { TeamModule, teamService } from './team.module.js';

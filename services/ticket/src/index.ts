@@ -1,0 +1,1 @@
+export { TicketModule, ticketService } from './ticket.module.js';

@@ -1,0 +1,4 @@
+import { runServices } from '@cortex/service-kit';
+import { TicketModule, ticketService } from './ticket.module.js';
+
+await runServices([{ module: TicketModule, def: ticketService }]);

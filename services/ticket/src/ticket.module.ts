@@ -1,0 +1,10 @@
+import { defineService, ServiceKit } from '@cortex/service-kit';
+import { Module } from '@nestjs/common';
+import { config } from './config.js';
+import { migrations } from './projections/tables.js';
+import { tools } from './tools/registry.js';
+
+export const ticketService = defineService({ name: 'ticket', config, tools, migrations });
+
+@Module({ imports: [ServiceKit.forService(ticketService)] })
+export class TicketModule {}

@@ -1,0 +1,1 @@
+export { WaitpointModule, waitpointService } from './waitpoint.module.js';
