@@ -1,4 +1,6 @@
 export * from './ask.js';
 export * from './bus.js';
 export * from './connect.js';
+export * from './trace.js';
+export { MAX_WAITING } from './mux.js';
 export { headers, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
