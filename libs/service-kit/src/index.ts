@@ -1,0 +1,31 @@
+export { nearest } from './arguments.js';
+export type { ToolContext } from './context.js';
+export { defineCommand, defineQuery, type Endpoint } from './endpoint.js';
+export { HealthRegistry, type Check } from './health.js';
+export type { ServiceHost } from './host.js';
+export { Metrics } from './metrics.js';
+export { opsRoutes, type OpsRoutes } from './ops.js';
+export { runService, runServices, type HttpPart, type Runnable, type RunOptions } from './run.js';
+export { loadSecrets, type Secrets } from './secrets.js';
+export {
+  BUS,
+  CONFIG,
+  DEFINITION,
+  defineService,
+  definitionOf,
+  HOST,
+  LOG,
+  ServiceKit,
+  STORE,
+  type ServiceDefinition,
+} from './service.js';
+export {
+  defineTool,
+  result,
+  type Answer,
+  type ApprovalPayload,
+  type ContentBlock,
+  type ResultOptions,
+  type Tool,
+  type ToolResult,
+} from './tool.js';

@@ -1,0 +1,87 @@
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+
+export type CallKind = 'tool' | 'query' | 'cmd';
+
+/** Milliseconds to seconds-scale calls; a shell command may take minutes. */
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
+
+/** The process's Prometheus metrics. Add your own with `registers: [metrics.registry]`. */
+export class Metrics {
+  readonly registry = new Registry();
+
+  readonly calls = new Counter({
+    name: 'cortex_calls_total',
+    help: 'Calls answered, by outcome: ok, wait, or the kind of the error',
+    labelNames: ['service', 'kind', 'name', 'outcome'],
+    registers: [this.registry],
+  });
+
+  readonly seconds = new Histogram({
+    name: 'cortex_call_duration_seconds',
+    help: 'Time from the arrival of a call to its answer',
+    labelNames: ['service', 'kind', 'name'],
+    buckets: SECONDS,
+    registers: [this.registry],
+  });
+
+  readonly inFlight = new Gauge({
+    name: 'cortex_calls_in_flight',
+    help: 'Calls that are being worked on',
+    labelNames: ['service'],
+    registers: [this.registry],
+  });
+
+  readonly dropped = new Counter({
+    name: 'cortex_messages_dropped_total',
+    help: 'Messages that nobody may send here (foreign subject or reply subject), dropped unanswered',
+    labelNames: ['service'],
+    registers: [this.registry],
+  });
+
+  readonly busUp = new Gauge({
+    name: 'cortex_bus_up',
+    help: '1 while the connection to NATS stands',
+    labelNames: ['service'],
+    registers: [this.registry],
+  });
+
+  readonly projectionPosition = new Gauge({
+    name: 'cortex_projection_position',
+    help: 'Stream sequence up to which a projection has applied the log',
+    labelNames: ['service', 'projection'],
+    registers: [this.registry],
+  });
+
+  readonly projectionPending = new Gauge({
+    name: 'cortex_projection_pending',
+    help: 'Messages of its subject that a projection has not applied yet (its lag)',
+    labelNames: ['service', 'projection'],
+    registers: [this.registry],
+  });
+
+  readonly projectionSkipped = new Gauge({
+    name: 'cortex_projection_skipped',
+    help: 'Messages that a projection skipped: no commit of their subject, or of a newer version',
+    labelNames: ['service', 'projection'],
+    registers: [this.registry],
+  });
+
+  readonly consumerPending = new Gauge({
+    name: 'cortex_jetstream_pending',
+    help: 'Messages that JetStream holds for a durable consumer and has not delivered',
+    labelNames: ['service', 'stream', 'consumer'],
+    registers: [this.registry],
+  });
+
+  readonly consumerUnacked = new Gauge({
+    name: 'cortex_jetstream_ack_pending',
+    help: 'Messages delivered to a durable consumer and not acknowledged yet',
+    labelNames: ['service', 'stream', 'consumer'],
+    registers: [this.registry],
+  });
+
+  /** CPU, memory, event loop and collector of the process. */
+  watchProcess(): void {
+    collectDefaultMetrics({ register: this.registry });
+  }
+}
