@@ -185,6 +185,7 @@ describe('T01 refuses', () => {
     ['no_sub', { sub: '' }],
     ['no_sub', { sub: undefined }],
     ['no_jti', { jti: undefined }],
+    ['malformed', { sub: 'alice\u0000' }],
   ])('%s: %j', async (expected, claims) => expect(await reason(await sign(claims))).toBe(expected));
 
   it('an id token or any other type', async () => {

@@ -11,6 +11,7 @@ export const SIGNATURE_ALGS: readonly string[] = 'RS256 RS384 RS512 PS256 PS384 
 
 const TOKEN_LIMIT = 8 * 1024;
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
+const CONTROL = /\p{Cc}/u;
 const TYPES = [undefined, 'jwt', 'at+jwt', 'application/at+jwt'];
 
 export interface VerifierOptions {
@@ -108,6 +109,7 @@ export class TokenVerifier {
 
     const sub = text(claims.sub);
     if (sub === '') return refuse('no_sub');
+    if (CONTROL.test(sub)) return refuse('malformed');
     const jti = text(claims.jti);
     if (jti === '' && requireJti) return refuse('no_jti');
     const sid = text(claims.sid);
