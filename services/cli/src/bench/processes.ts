@@ -1,0 +1,67 @@
+import { fork, type ChildProcess, type ForkOptions } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { fileURLToPath } from 'node:url';
+
+/** A clock tick of /proc: 1/100 s on every Linux that Node runs on. */
+const TICK_S = 0.01;
+
+/** The flags that a service process is shipped with; the floors get them too. */
+export const NODE_FLAGS = ['--max-semi-space-size=16'];
+
+export interface Started extends AsyncDisposable {
+  readonly pid: number;
+  /** First message of the process. */
+  readonly said: Record<string, unknown>;
+  readonly process: ChildProcess;
+}
+
+/** Starts one of our programs (a file beside this one) and waits for its first message. */
+export async function startProgram(file: string, argv: string[] = [], options: ForkOptions = {}): Promise<Started> {
+  const path = fileURLToPath(new URL(file, import.meta.url));
+  const child = fork(path, argv, { execArgv: NODE_FLAGS, stdio: ['ignore', 'ignore', 'pipe', 'ipc'], ...options });
+  let errors = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-4096)));
+  const [said] = (await Promise.race([
+    once(child, 'message'),
+    once(child, 'exit').then(([code]) => {
+      throw new Error(`${file} ended with code ${String(code)} while starting; it said: ${errors.trim()}`);
+    }),
+  ])) as [Record<string, unknown>];
+  return { pid: child.pid ?? 0, said, process: child, [Symbol.asyncDispose]: () => end(child) };
+}
+
+/** The load program: it waits for its order. */
+export const startLoad = (): ChildProcess =>
+  fork(fileURLToPath(new URL('load.js', import.meta.url)), [], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+
+export async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}
+
+/** Seconds of CPU of all threads of a process, user and system. */
+export function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The name in parentheses may hold spaces; user and system time are fields 14 and 15.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * TICK_S;
+}
+
+/** Seconds that all cores of the machine were busy since it started. */
+export function machineBusySeconds(): number {
+  const ms = cpus().map(({ times }) => times.user + times.nice + times.sys + times.irq);
+  return ms.reduce((sum, core) => sum + core, 0) / 1000;
+}
+
+const memoryField = (pid: number, file: string, field: string): number => {
+  const line = new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(readFileSync(`/proc/${pid}/${file}`, 'utf8'));
+  return Number(line?.[1] ?? 0) / 1024;
+};
+/** Resident MiB. */
+export const residentMiB = (pid: number): number => memoryField(pid, 'status', 'VmRSS');
+/** MiB with each shared page divided among those who share it, so that sums over processes are true. */
+export const proportionalMiB = (pid: number): number => memoryField(pid, 'smaps_rollup', 'Pss');

@@ -1,0 +1,125 @@
+import { availableParallelism, cpus } from 'node:os';
+import { ratio, rows, type Ratio, type Row, type Visit } from './figures.js';
+import type { AtRest } from './at-rest.js';
+
+export interface Report {
+  at: string;
+  node: string;
+  cpu: string;
+  cores: number;
+  rounds: number;
+  /** Visits that stand although neighbours used more than the allowed cores in every try. */
+  disturbed: number;
+  rows: Row[];
+  ratios: Ratio[];
+  at_rest?: AtRest;
+  goals: Goal[];
+  visits: Visit[];
+}
+
+export interface Goal {
+  what: string;
+  /** Null: not measured in this run. */
+  value: number | null;
+  bound: 'at least' | 'at most';
+  limit: number;
+  reached: boolean | null;
+}
+
+export const CORTEX = 'cortex';
+/** Connections at which the goals hold; one connection only shows how long a call takes when nothing else runs. */
+const JUDGED = [16, 64];
+export const FOREIGN_CORES = 0.2;
+
+const goal = (what: string, value: number | undefined, bound: Goal['bound'], limit: number): Goal => ({
+  what,
+  value: value ?? null,
+  bound,
+  limit,
+  reached: value === undefined ? null : bound === 'at least' ? value >= limit : value <= limit,
+});
+
+export function report(visits: Visit[], rounds: number, atRest?: AtRest): Report {
+  const table = rows(visits);
+  const connections = [...new Set(visits.map((visit) => visit.connections))];
+  const floors = [...new Set(visits.map((visit) => visit.target))].filter((name) => name !== CORTEX);
+  const ratios = connections.flatMap((n) => floors.flatMap((floor) => ratio(visits, CORTEX, floor, n) ?? []));
+  const goals = JUDGED.flatMap((n) => {
+    const against = (floor: string) => ratios.find((r) => r.floor === floor && r.connections === n)?.requests_per_s;
+    const own = table.find((row) => row.target === CORTEX && row.connections === n);
+    return [
+      goal(`requests/s against hop, ${n} connections`, against('hop'), 'at least', 0.9),
+      goal(`requests/s against hop-own, ${n} connections`, against('hop-own'), 'at least', 0.6),
+      goal(`edge CPU per call in µs, ${n} connections`, own?.cpu_us, 'at most', 100),
+      goal(`edge memory under load in MiB, ${n} connections`, own?.resident_mib, 'at most', 260),
+    ];
+  });
+  goals.push(goal('memory at rest of all that up starts, in MiB', atRest?.total_mib, 'at most', 600));
+  return {
+    at: new Date().toISOString(),
+    node: process.version,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: availableParallelism(),
+    rounds,
+    disturbed: visits.filter((visit) => visit.foreign_cores > FOREIGN_CORES).length,
+    rows: table,
+    ratios,
+    ...(atRest && { at_rest: atRest }),
+    goals,
+    visits,
+  };
+}
+
+/** Columns as wide as their widest cell; the first to the left, numbers to the right. */
+export function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
+  const all = [head, ...lines];
+  const widths = head.map((_, column) => Math.max(...all.map((line) => line[column]?.length ?? 0)));
+  const write = (line: readonly string[]) =>
+    line.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join('  ');
+  return [write(head), widths.map((width) => '-'.repeat(width)).join('  '), ...lines.map(write)].join('\n');
+}
+
+const REACHED = new Map([
+  [true, 'reached'],
+  [false, 'MISSED'],
+]);
+
+export function asText(r: Report): string {
+  const figures = r.rows
+    .toSorted((a, b) => a.connections - b.connections)
+    .map((row) => [
+      row.target,
+      String(row.connections),
+      row.requests_per_s.toFixed(0),
+      row.p50_ms.toFixed(2),
+      row.p99_ms.toFixed(2),
+      row.cpu_us.toFixed(0),
+      row.resident_mib.toFixed(0),
+    ]);
+  const ratios = r.ratios.map((of) => [
+    `${of.target} / ${of.floor}`,
+    String(of.connections),
+    of.requests_per_s.toFixed(2),
+    of.cpu.toFixed(2),
+    of.rounds.map((value) => value.toFixed(2)).join(' '),
+  ]);
+  const goals = r.goals
+    .filter(({ value }) => value !== null)
+    .map((g) => [g.what, (g.value ?? 0).toFixed(2), `${g.bound} ${g.limit}`, REACHED.get(g.reached ?? false) ?? '']);
+  const parts = [
+    `${r.cpu}, ${r.cores} cores, Node ${r.node}, ${r.rounds} rounds; medians, CPU and memory of the server process alone`,
+    table(['target', 'connections', 'req/s', 'p50 ms', 'p99 ms', 'CPU µs/req', 'RSS MiB'], figures),
+  ];
+  if (ratios.length > 0) parts.push(table(['ratio', 'connections', 'req/s', 'CPU', 'rounds'], ratios));
+  if (r.at_rest) {
+    const processes = r.at_rest.processes.map(({ name, mib }) => [name, mib.toFixed(0)]);
+    parts.push(table(['at rest', 'MiB'], [...processes, ['all', r.at_rest.total_mib.toFixed(0)]]));
+  }
+  if (goals.length > 0) parts.push(table(['goal', 'is', 'wanted', ''], goals));
+  if (r.disturbed > 0) {
+    parts.push(
+      `${r.disturbed} of ${r.visits.length} visits had neighbours on more than ${FOREIGN_CORES} cores: run it again on a quiet machine before you believe a close figure.`,
+    );
+  }
+  return parts.join('\n\n');
+}

@@ -1,0 +1,54 @@
+/** The one call that every target answers: an echo of 1 KiB in the modern revision, as JSON. */
+export const TOOL = 'bench_echo';
+export const PATH = '/mcp';
+const REVISION = '2026-07-28';
+
+/** Digits of the JSON-RPC id: always as many, so that the load program writes them over the last ones in place. */
+export const ID_DIGITS = 10;
+
+export const textOf = (bytes: number): string =>
+  'The quick brown fox jumps over the lazy dog. '.repeat(Math.ceil(bytes / 45)).slice(0, bytes);
+
+export interface WireRequest {
+  head: string;
+  body: string;
+  /** Where the digits of the id begin in `body`. */
+  idAt: number;
+}
+
+/** A `tools/call` with its headers, ready to be written to a socket. */
+export function callRequest(text: string, token?: string): WireRequest {
+  const id = '1'.padEnd(ID_DIGITS, '0');
+  const body = JSON.stringify({
+    jsonrpc: '2.0',
+    id: Number(id),
+    method: 'tools/call',
+    params: {
+      name: TOOL,
+      arguments: { text },
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': REVISION,
+        'io.modelcontextprotocol/clientCapabilities': {},
+        'io.modelcontextprotocol/clientInfo': { name: 'cortex-bench', version: '1.0.0' },
+      },
+    },
+  });
+  const head = [
+    `POST ${PATH} HTTP/1.1`,
+    'Host: 127.0.0.1',
+    'Content-Type: application/json',
+    'Accept: application/json, text/event-stream',
+    `MCP-Protocol-Version: ${REVISION}`,
+    'Mcp-Method: tools/call',
+    `Mcp-Name: ${TOOL}`,
+    ...(token === undefined ? [] : [`Authorization: Bearer ${token}`]),
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ];
+  return { head: `${head.join('\r\n')}\r\n\r\n`, body, idAt: body.indexOf(id) };
+}
+
+/** The result of the echo as its owner writes it: text block and structured content. */
+export function echoResult(text: string): string {
+  const structured = JSON.stringify({ text });
+  return `"content":[{"type":"text","text":${JSON.stringify(structured)}}],"structuredContent":${structured}`;
+}
