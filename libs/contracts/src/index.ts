@@ -2,6 +2,7 @@ export * from './access.js';
 export * from './calls.js';
 export * from './envelope.js';
 export * from './errors.js';
+export * from './gating.js';
 export * from './ids.js';
 export * from './services.js';
 export * from './subjects.js';

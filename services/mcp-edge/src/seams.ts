@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Bus } from '@cortex/bus';
-import type { AnnouncedTool, CallScope, Outcome, Principal, WireError } from '@cortex/contracts';
+import type { AnnouncedTool, CallScope, Mode, Outcome, Principal, WireError } from '@cortex/contracts';
 import type { Settings } from './settings.js';
 
 /**
@@ -13,8 +13,6 @@ export const LEGACY_REVISIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024
 export type LegacyRevision = (typeof LEGACY_REVISIONS)[number];
 export type Revision = typeof MODERN | LegacyRevision;
 export type Era = 'modern' | 'legacy';
-
-export type Mode = 'chat' | 'plan' | 'review' | 'orchestrate';
 
 /** What a session token says of its agent session (gateway, section 10.10). */
 export interface SessionClaims {
@@ -202,8 +200,8 @@ export interface CatalogReader {
   find(name: string): CatalogTool | undefined;
   /** Those of `all()` that scopes, composition and allow-list permit. */
   visible(caller: CallerContext): readonly CatalogTool[];
-  /** Up to five names close to this one, best first. */
-  near(name: string): string[];
+  /** Up to five names close to this one, best first; of those that the caller sees where one is given. */
+  near(name: string, caller?: CallerContext): string[];
   /** A change of what is listed; returns the way to stop listening. */
   onChange(listener: () => void): () => void;
   /** All scopes of the living tools, sorted. */

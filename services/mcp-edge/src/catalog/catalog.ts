@@ -1,0 +1,195 @@
+import type { Bus, KvEntry } from '@cortex/bus';
+import { AnnouncedTool, BUCKETS } from '@cortex/contracts';
+import type { Tool } from '@cortex/service-kit';
+import type { CallerContext, CatalogReader, EdgeLog } from '../seams.js';
+import { compareOrder, edgeTool, type EdgeTool } from './edge-tool.js';
+import { Instances } from './instances.js';
+import { nearNames } from './near-names.js';
+import { isVisible, visibilityKey } from './visibility.js';
+
+/** Key of `cortex_tools` in which provisioning says which service owns which tool. */
+const OWNERS = '_owners';
+const SELF = 'mcp-edge';
+/** Announcements of a start come in a burst; together they are one change. */
+const SETTLE_MS = 50;
+const EXPIRY_LOOK_MS = 500;
+const VISIBLE_SETS = 256;
+
+/**
+ * The tools that there are: announced by the services, owned by whom provisioning says, living while an instance lives. Followed in the
+ * key-value store without a consumer; everything that a call or a list needs is made ready here when something changes.
+ */
+export class Catalog implements CatalogReader {
+  version = 1;
+  changed_at = new Date().toISOString();
+  /** False until announcements and instances have been told once. */
+  complete = false;
+  #tools = new Map<string, EdgeTool>();
+  #living: readonly EdgeTool[] = [];
+  #visible = new Map<string, readonly EdgeTool[]>();
+  readonly #announced = new Map<string, readonly Omit<EdgeTool, 'live'>[]>();
+  #owners: Readonly<Record<string, unknown>> = {};
+  readonly #instances = new Instances();
+  readonly #listeners = new Set<() => void>();
+  #settling: NodeJS.Timeout | undefined;
+  readonly #stops: (() => void)[] = [];
+
+  constructor(
+    own: readonly Tool[],
+    private readonly log: EdgeLog,
+  ) {
+    this.#announced.set(
+      SELF,
+      this.#prepare(
+        SELF,
+        own.map((tool) => tool.announced),
+        own,
+      ),
+    );
+    this.#rebuild();
+  }
+
+  /** Resolves when what was announced before has been told. */
+  async follow(bus: Bus): Promise<void> {
+    const tools = bus.kv(BUCKETS.tools.name).watch('>', (key, entry) => this.#toolsTold(key, entry));
+    const nodes = bus.kv(BUCKETS.nodes.name).watch('>', (key, entry) => {
+      const changed = entry === null ? this.#instances.gone(key) : this.#instances.seen(key);
+      if (changed) this.#settle();
+    });
+    const clock = setInterval(() => {
+      if (bus.up && this.#instances.expire()) this.#settle();
+    }, EXPIRY_LOOK_MS).unref();
+    const offStatus = bus.onStatus((up) => up && this.#instances.forgive());
+    this.#stops.push(
+      () => tools.stop(),
+      () => nodes.stop(),
+      () => clearInterval(clock),
+      offStatus,
+    );
+    await Promise.all([tools.ready, nodes.ready]);
+    this.complete = true;
+    this.#rebuild();
+  }
+
+  stop(): void {
+    clearTimeout(this.#settling);
+    for (const stop of this.#stops.splice(0)) stop();
+  }
+
+  all(): readonly EdgeTool[] {
+    return this.#living;
+  }
+
+  find(name: string): EdgeTool | undefined {
+    const found = this.#tools.get(name);
+    if (found !== undefined || !name.startsWith('mcp__')) return found;
+    // A client's own prefix: mcp__<server>__<name>.
+    const border = name.indexOf('__', 5);
+    return border < 0 ? undefined : this.#tools.get(name.slice(border + 2));
+  }
+
+  visible(caller: CallerContext): readonly EdgeTool[] {
+    const key = visibilityKey(caller);
+    let tools = this.#visible.get(key);
+    if (tools === undefined) {
+      if (this.#visible.size >= VISIBLE_SETS) this.#visible.clear();
+      tools = this.#living.filter((tool) => isVisible(tool, caller));
+      this.#visible.set(key, tools);
+    }
+    return tools;
+  }
+
+  near(name: string, caller?: CallerContext): string[] {
+    return nearNames(
+      name,
+      (caller ? this.visible(caller) : this.#living).map((tool) => tool.name),
+    );
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  scopes(): readonly string[] {
+    return [...new Set(this.#living.flatMap((tool) => tool.required_scopes))].sort();
+  }
+
+  #toolsTold(key: string, entry: KvEntry | null): void {
+    // Our own tools are those of this build, whatever an older release left in the bucket.
+    if (key === SELF) return;
+    let value: unknown;
+    try {
+      value = entry?.json<unknown>() ?? null;
+    } catch {
+      this.log.warn({ key }, 'an announcement is no JSON and was left out');
+      return;
+    }
+    if (key === OWNERS) this.#owners = isRecord(value) ? value : {};
+    else if (isRecord(value) && Array.isArray(value['tools']))
+      this.#announced.set(key, this.#prepare(key, value['tools']));
+    else this.#announced.delete(key);
+    this.#settle();
+  }
+
+  #prepare(service: string, announced: readonly unknown[], own?: readonly Tool[]): Omit<EdgeTool, 'live'>[] {
+    return announced.flatMap((raw, position) => {
+      const parsed = AnnouncedTool.safeParse(raw);
+      const name = isRecord(raw) ? raw['name'] : undefined;
+      if (!parsed.success) {
+        this.log.warn(
+          { service, tool: name, faults: parsed.error.issues.length },
+          'an announced tool is malformed and was left out',
+        );
+        return [];
+      }
+      try {
+        return [edgeTool(parsed.data, service, position, own?.[position])];
+      } catch (error) {
+        this.log.warn(
+          { service, tool: name, why: (error as Error).message },
+          'an announced tool cannot be offered and was left out',
+        );
+        return [];
+      }
+    });
+  }
+
+  #settle(): void {
+    this.#settling ??= setTimeout(() => {
+      this.#settling = undefined;
+      this.#rebuild();
+    }, SETTLE_MS).unref();
+  }
+
+  #rebuild(): void {
+    const next = new Map<string, EdgeTool>();
+    for (const [service, tools] of this.#announced) {
+      const live = service === SELF || this.#instances.alive(service);
+      for (const tool of tools) {
+        if (service !== SELF && this.#owners[tool.name] !== service) {
+          this.log.warn({ service, tool: tool.name }, 'a service announced a tool that it does not own; ignored');
+          continue;
+        }
+        // Our own built-ins cannot be displaced, not even by a wrong owner table.
+        if (next.get(tool.name)?.local === undefined) next.set(tool.name, { ...tool, live });
+      }
+    }
+    const living = [...next.values()].filter((tool) => tool.live).sort(compareOrder);
+    const changed = signature(living) !== signature(this.#living);
+    this.#tools = next;
+    this.#living = living;
+    this.#visible = new Map();
+    if (!changed) return;
+    this.version++;
+    this.changed_at = new Date().toISOString();
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** A changed definition counts as a change, not only a name. */
+const signature = (tools: readonly EdgeTool[]): string =>
+  tools.map((tool) => `${tool.service}:${tool.listing.full}:${tool.announced.deadline_ms}`).join('\n');
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
