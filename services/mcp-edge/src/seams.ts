@@ -285,6 +285,8 @@ export interface Answer {
     result: Buffer,
     headers?: Record<string, string>,
   ): void;
+  /** The plain text that HTTP+SSE clients get for a message that was taken. */
+  text(exchange: Pick<HttpExchange, 'req' | 'res'>, status: number, body: string): void;
   empty(exchange: Pick<HttpExchange, 'req' | 'res'>, status: number, headers?: Record<string, string>): void;
   refuse(exchange: Pick<HttpExchange, 'req' | 'res'>, refusal: HttpRefusal): void;
   /** Heads of a 200 `text/event-stream`; the caller writes the events and ends it. */

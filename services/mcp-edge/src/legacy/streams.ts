@@ -1,0 +1,105 @@
+import type { ServerResponse } from 'node:http';
+
+/** What a client that reads nothing may pin. */
+const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
+const COMMENT = ': keep-alive\n\n';
+const LF = 10;
+const CR = 13;
+
+/** One `text/event-stream` response. */
+export class EventStream {
+  #lastWrite: number;
+  #ended = false;
+
+  constructor(
+    private readonly res: ServerResponse,
+    /** Milliseconds since 1970 when the stream ends: the token's end, or Infinity. */
+    readonly expiresAt: number,
+    private readonly now: () => number = Date.now,
+  ) {
+    this.#lastWrite = now();
+  }
+
+  get open(): boolean {
+    return !this.#ended && !this.res.destroyed && !this.res.writableEnded;
+  }
+
+  onClose(listener: () => void): void {
+    this.res.once('close', listener);
+  }
+
+  /** One event; `data` is one line. */
+  send(event: string, data: Buffer | string): void {
+    if (!this.open) return;
+    if (this.res.writableLength > MAX_UNREAD_BYTES) {
+      this.res.destroy();
+      return;
+    }
+    this.#lastWrite = this.now();
+    this.res.write(`event: ${event}\ndata: `);
+    this.res.write(oneLine(data));
+    this.res.write('\n\n');
+  }
+
+  keepAlive(everyMs: number): void {
+    if (!this.open || this.now() - this.#lastWrite < everyMs) return;
+    this.#lastWrite = this.now();
+    this.res.write(COMMENT);
+  }
+
+  end(): void {
+    if (this.open) this.res.end();
+    this.#ended = true;
+  }
+}
+
+/** JSON has line breaks between its tokens only, where a space says the same. */
+function oneLine(data: Buffer | string): Buffer | string {
+  if (typeof data === 'string') return /[\r\n]/.test(data) ? data.replace(/[\r\n]/g, ' ') : data;
+  if (!data.includes(LF) && !data.includes(CR)) return data;
+  return Buffer.from(data.map((byte) => (byte === LF || byte === CR ? 32 : byte)));
+}
+
+/** All open streams: one timer serves their keep-alive comments, their expiry and whatever else is to be looked after. */
+export class Streams {
+  readonly #open = new Set<EventStream>();
+  readonly #chores = new Set<() => void>();
+  readonly #timer: NodeJS.Timeout;
+  #closing = false;
+
+  constructor(
+    private readonly keepAliveMs: number,
+    private readonly now: () => number = Date.now,
+  ) {
+    this.#timer = setInterval(() => this.#sweep(), Math.min(1000, keepAliveMs / 3)).unref();
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  add(stream: EventStream): void {
+    this.#open.add(stream);
+    stream.onClose(() => this.#open.delete(stream));
+  }
+
+  /** Runs at every sweep until the returned function is called. */
+  chore(fn: () => void): () => void {
+    this.#chores.add(fn);
+    return () => void this.#chores.delete(fn);
+  }
+
+  /** Keep-alive goes on for the answers that are still being made. */
+  close(): void {
+    this.#closing = true;
+  }
+
+  #sweep(): void {
+    for (const chore of this.#chores) chore();
+    for (const stream of this.#open) {
+      if (this.now() >= stream.expiresAt) stream.end();
+      else stream.keepAlive(this.keepAliveMs);
+    }
+    if (this.#closing && this.#open.size === 0 && this.#chores.size === 0) clearInterval(this.#timer);
+  }
+}
