@@ -24,6 +24,8 @@ export interface Exit {
 export interface ChildOptions {
   /** Standard output and error are appended to this file; without it only the last 8 KiB are kept, for error texts. */
   logFile?: string;
+  /** It does not keep our own event loop alive: for a server that several test files share. */
+  background?: boolean;
 }
 
 /** The full path of a program on PATH, or null. */
@@ -96,6 +98,7 @@ export class Child {
         detached: true,
         stdio: log === undefined ? ['ignore', 'pipe', 'pipe'] : ['ignore', log, log],
       });
+      if (options.background) child.unref();
       // What we keep of its output must not keep our own process alive.
       for (const stream of [child.stdout, child.stderr]) (stream as { unref?: () => void } | null)?.unref?.();
       return new Child(child, options.program);

@@ -93,7 +93,12 @@ export async function startPostgres(options: PostgresOptions): Promise<Running> 
     ]),
   );
   const from = sizeOf(options.logFile);
-  const child = Child.start(argv, { program: 'PostgreSQL', cwd: options.dir, logFile: options.logFile });
+  const child = Child.start(argv, {
+    program: 'PostgreSQL',
+    cwd: options.dir,
+    logFile: options.logFile,
+    background: options.background,
+  });
   const said = () => saidBy(child, options.logFile, from);
   try {
     await child.ready(() => isReady(options.dir, child.pid), 60_000, said);
