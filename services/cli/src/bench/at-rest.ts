@@ -1,28 +1,68 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '@cortex/embedded/ports';
+import { homeOf } from '../home.js';
+import { runningState } from '../up/state.js';
 import { proportionalMiB } from './processes.js';
 
 export interface AtRest {
-  /** Sum over all processes of `up`; pages that several share are divided among them. */
+  /** Sum over all processes of `up`, NATS and PostgreSQL among them; pages that several share are divided among them. */
   total_mib: number;
   processes: { name: string; pid: number; mib: number }[];
 }
 
-/** Memory of a process and of all its descendants. */
-export function memoryOfTree(root: number): AtRest {
-  const parents = new Map<number, number>();
-  for (const entry of readdirSync('/proc')) {
-    if (!/^\d+$/.test(entry)) continue;
-    const stat = read(`/proc/${entry}/stat`);
-    if (stat !== '') parents.set(Number(entry), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]));
+/** Long enough for the start's garbage to be collected or not: what an idle Cortex takes. */
+const SETTLE_MS = 10_000;
+const UP_MS = 120_000;
+
+/** Starts a whole `up` in a fresh home and weighs it when it has nothing to do. */
+export async function memoryAtRest(): Promise<AtRest> {
+  const home = homeOf(await mkdtemp(join(tmpdir(), 'cortex-bench-')));
+  const ports = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
+  const [PORT, WEBHOOK_PORT, CORTEX_CLIENT_PORT, CORTEX_ISSUER_PORT] = ports.map(String);
+  const env = { ...process.env, PORT, WEBHOOK_PORT, CORTEX_CLIENT_PORT, CORTEX_ISSUER_PORT };
+  const main = fileURLToPath(new URL('../main.js', import.meta.url));
+  const up = fork(main, ['up', '--home', home.dir], { env, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  const exited = once(up, 'exit');
+  let said = '';
+  up.stderr?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-2_000)));
+  try {
+    for (const end = Date.now() + UP_MS; runningState(home)?.ready !== true;) {
+      if (up.exitCode !== null || Date.now() > end) throw new Error(`up did not become ready; it said: ${said.trim()}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+    return memoryOfTree(up.pid ?? 0);
+  } finally {
+    up.kill('SIGTERM');
+    await exited;
+    await rm(home.dir, { recursive: true, force: true });
   }
-  const inTree = (pid: number): boolean =>
-    pid === root || (parents.has(pid) && pid > 1 && inTree(parents.get(pid) ?? 0));
-  const processes = [...parents.keys()].filter(inTree).flatMap((pid) => {
-    const name = read(`/proc/${pid}/comm`).trim();
+}
+
+/** Memory of a process and of all that descend from it. */
+export function memoryOfTree(root: number): AtRest {
+  const all = readdirSync('/proc').filter((entry) => /^\d+$/.test(entry));
+  const parents = new Map(all.map((pid) => [Number(pid), parentOf(pid)]));
+  const belongs = (pid: number): boolean => pid === root || (pid > 1 && belongs(parents.get(pid) ?? 0));
+  const processes = [...parents.keys()].filter(belongs).flatMap((pid) => {
+    const [program = '', ...args] = read(`/proc/${pid}/cmdline`).split('\0');
     // It may have ended since we looked.
-    return name === '' ? [] : [{ name, pid, mib: proportionalMiB(pid) }];
+    if (program === '') return [];
+    const script = args.find((arg) => arg.endsWith('.js'));
+    return [{ name: basename(script ?? program.split(' ')[0] ?? ''), pid, mib: proportionalMiB(pid) }];
   });
   return { total_mib: processes.reduce((sum, { mib }) => sum + mib, 0), processes };
+}
+
+function parentOf(pid: string): number {
+  const stat = read(`/proc/${pid}/stat`);
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1] ?? 0);
 }
 
 function read(file: string): string {

@@ -1,6 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { CliError } from '../exit.js';
+import { memoryAtRest, type AtRest } from './at-rest.js';
+import { cortexTarget } from './cortex-target.js';
 import { rotated, type Visit } from './figures.js';
-import { asText, FOREIGN_CORES, report } from './report.js';
+import { asText, CORTEX, FOREIGN_CORES, report } from './report.js';
 import { FLOORS, type Target } from './targets.js';
 import { visit, type Times } from './visit.js';
 
@@ -11,6 +14,10 @@ interface Options {
   only?: string[];
 }
 
+const TARGETS: readonly Target[] = [
+  ...FLOORS,
+  cortexTarget({ name: CORTEX, what: '(c) through the edge to a tool of a service, everything on' }),
+];
 const CONNECTIONS = [1, 16, 64];
 const FULL: Times = { warmupMs: 2_500, measureMs: 4_000 };
 const QUICK: Times = { warmupMs: 1_000, measureMs: 1_500 };
@@ -32,12 +39,18 @@ export function benchCommand(targets: readonly Target[] = TARGETS): Command {
     .option('--only <target...>', `of ${targets.map(({ name }) => name).join(', ')}`)
     .option('--json', 'all figures as JSON on stdout')
     .action(async (options: Options) => {
+      if (process.platform !== 'linux') throw new CliError('bench reads CPU and memory from /proc; run it on Linux');
       const rounds = options.quick ? 1 : options.rounds;
       const chosen = targets.filter(({ name }) => options.only?.includes(name) ?? true);
       const visits = await measure(chosen, rounds, options.quick ? QUICK : FULL);
-      const result = report(visits, rounds);
+      const result = report(visits, rounds, chosen.some(({ name }) => name === CORTEX) ? await weigh() : undefined);
       console.log(options.json ? JSON.stringify(result, null, 2) : asText(result));
     });
+}
+
+function weigh(): Promise<AtRest> {
+  process.stderr.write('memory of a whole `up` at rest\n');
+  return memoryAtRest();
 }
 
 /** Pairs of a ratio stand side by side in time: all targets at one number of connections, then the next number. */
@@ -70,5 +83,3 @@ async function quietVisit(target: Target, connections: number, round: number, ti
   if (best === undefined) throw new Error('no try of the visit was made');
   return best;
 }
-
-const TARGETS: readonly Target[] = FLOORS;

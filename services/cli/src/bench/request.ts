@@ -9,6 +9,24 @@ export const ID_DIGITS = 10;
 export const textOf = (bytes: number): string =>
   'The quick brown fox jumps over the lazy dog. '.repeat(Math.ceil(bytes / 45)).slice(0, bytes);
 
+const META = {
+  'io.modelcontextprotocol/protocolVersion': REVISION,
+  'io.modelcontextprotocol/clientCapabilities': {},
+  'io.modelcontextprotocol/clientInfo': { name: 'cortex-bench', version: '1.0.0' },
+};
+
+/** A `tools/list` for `fetch`. */
+export const listRequest = (token: string): { headers: Record<string, string>; body: string } => ({
+  headers: {
+    authorization: `Bearer ${token}`,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': REVISION,
+    'mcp-method': 'tools/list',
+  },
+  body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: META } }),
+});
+
 export interface WireRequest {
   head: string;
   body: string;
@@ -26,11 +44,7 @@ export function callRequest(text: string, token?: string): WireRequest {
     params: {
       name: TOOL,
       arguments: { text },
-      _meta: {
-        'io.modelcontextprotocol/protocolVersion': REVISION,
-        'io.modelcontextprotocol/clientCapabilities': {},
-        'io.modelcontextprotocol/clientInfo': { name: 'cortex-bench', version: '1.0.0' },
-      },
+      _meta: META,
     },
   });
   const head = [

@@ -1,0 +1,113 @@
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import * as contracts from '@cortex/contracts';
+import { SharedVariables } from '@cortex/service-kit/config';
+import { expect, it } from '@jest/globals';
+import type { Command } from 'commander';
+import { benchCommand } from '../bench/bench.js';
+import { program } from '../program.js';
+import { loadServices } from '../services.js';
+
+const ROOT = resolve(import.meta.dirname, '../../../..');
+const PAGE = join(ROOT, 'docs/surface.md');
+const INTRODUCTION = `# Surface
+
+What others build on: clients, operators, and events that were written long ago. A test compares this page with the code. A
+new line is an addition; a line that goes or changes breaks somebody, so it needs a reason, and what it replaces stays
+readable. \`npm run surface\` writes the page anew; commit it with the change.
+`;
+
+const list = (lines: readonly string[]): string => lines.map((line) => `- ${line}`).join('\n');
+const section = (title: string, lines: readonly string[]): string => `## ${title}\n\n${list(lines)}\n`;
+const code = (text: string): string => `\`${text}\``;
+const codes = (texts: readonly string[]): string => texts.map(code).join(' ');
+
+/** Event types are types alone, so the text of the contracts is what tells them. */
+function eventTypes(): string[] {
+  const files = globSync('libs/contracts/src/**/*.ts', { cwd: ROOT }).filter((file) => !file.endsWith('.spec.ts'));
+  const types = files.flatMap((file) => {
+    const text = readFileSync(join(ROOT, file), 'utf8');
+    return [...text.matchAll(/\btype: '([A-Z][A-Za-z]+)'/g)].map(([, type = '']) => type);
+  });
+  return [...new Set(types)].toSorted();
+}
+
+function commands(command: Command, path: string): string[] {
+  const flags = command.options.filter((option) => !option.hidden).map((option) => option.flags);
+  const usage = [path, ...command.registeredArguments.map((argument) => `<${argument.name()}>`)].join(' ');
+  return [
+    flags.length === 0 ? code(usage) : `${code(usage)}: ${codes(flags)}`,
+    ...command.commands.flatMap((child) => commands(child, `${path} ${child.name()}`)),
+  ];
+}
+
+async function surface(): Promise<string> {
+  const services = (await loadServices()).map(({ def }) => def);
+  const tools = services.flatMap((service) =>
+    service.tools.map((tool) => {
+      const { name, tier, actions, workspace, scopes = [] } = tool;
+      const input = Object.keys(tool.input.shape).toSorted();
+      const parts = [service.name, tier, `workspace ${workspace}`, ...actions, ...scopes];
+      return `${code(name)} (${parts.join(', ')}): ${codes(input)}`;
+    }),
+  );
+  const endpoints = services.flatMap((service) => [
+    ...(service.queries ?? []).map(({ name }) => contracts.subjects.query(service.name, name)),
+    ...(service.commands ?? []).map(({ name }) => contracts.subjects.command(service.name, name)),
+  ]);
+  const readers = services.flatMap((service) =>
+    [...(service.projections ?? []), ...(service.reactors ?? [])].map(
+      ({ name, subject }) => `${code(`${service.name}/${name}`)} reads ${code(subject)}`,
+    ),
+  );
+  const variables = services.map((service) => [service.name, Object.keys(service.config.shape).toSorted()] as const);
+  const streams = [contracts.EVENTS_STREAM, contracts.CALLS_STREAM, contracts.SSE_STREAM, contracts.BLOBS];
+  const samples = [
+    contracts.subjects.event('<context>.<aggregate>', 'WORKSPACE', 'ID'),
+    contracts.subjects.call('SERVICE', 'TOOL'),
+    contracts.subjects.call('mcp-edge', contracts.REQUEST_RECORD),
+    contracts.subjects.call('mcp-edge', contracts.AUTH_FAILURE_RECORD),
+    contracts.subjects.sse('SESSION', 'STREAM'),
+  ];
+  return [
+    INTRODUCTION,
+    section('Tools', tools),
+    section('Scopes', Object.values(contracts.SCOPES).map(code)),
+    section('Event types', eventTypes().map(code)),
+    section('Subjects', [
+      ...samples.map(code),
+      ...contracts.ACCESS.map(({ subject, senders }) => `${code(subject)} sent by ${senders.join(', ')}`),
+      ...endpoints.map((subject) => `${code(subject)} answered`),
+    ]),
+    section('Streams and buckets', [...streams, ...Object.values(contracts.BUCKETS).map(({ name }) => name)].map(code)),
+    section('Projections and reactors', readers),
+    section(
+      'Errors',
+      contracts.ERROR_KINDS.map((kind) => [`${code(kind)}`, codes(contracts.REASONS[kind])].filter(Boolean).join(': ')),
+    ),
+    section('Environment', [
+      `every service: ${codes(Object.keys(SharedVariables.shape).toSorted())}`,
+      ...variables.filter(([, names]) => names.length > 0).map(([service, names]) => `${service}: ${codes(names)}`),
+    ]),
+    // The bench hands its words on to a command line of its own.
+    section('Commands', [
+      ...commands(program(), 'cortex').filter((line) => !line.startsWith('`cortex bench')),
+      ...commands(benchCommand(), 'cortex bench'),
+    ]),
+  ].join('\n');
+}
+
+it('is what docs/surface.md says; a change of tools, events, subjects, scopes, variables or commands is made on purpose', async () => {
+  const now = await surface();
+  if (process.env['UPDATE_SURFACE'] === '1') writeFileSync(PAGE, now);
+  const [pinned, found] = [readFileSync(PAGE, 'utf8'), now].map((text) => new Set(text.split('\n')));
+  const gone = [...(pinned ?? [])].filter((line) => !found?.has(line)).map((line) => `gone: ${line}`);
+  const added = [...(found ?? [])].filter((line) => !pinned?.has(line)).map((line) => `new: ${line}`);
+  const differences = [...gone, ...added];
+  if (differences.length > 0) {
+    differences.push(
+      'If you mean this change, run `npm run surface` and commit docs/surface.md with it; a line that is gone breaks somebody.',
+    );
+  }
+  expect(differences).toEqual([]);
+});
