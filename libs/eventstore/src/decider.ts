@@ -23,7 +23,7 @@ export interface EventVersions {
   /** Newest version of an event type, default 1. A newer one in the log was written by a newer release. */
   version?: Readonly<Record<string, number>>;
   /** Per type and old version: its data in the shape of the next version. */
-  upcast?: Readonly<Record<string, Readonly<Record<number, (data: any) => unknown>>>>;
+  upcast?: Readonly<Record<string, Readonly<Record<number, (data: never) => unknown>>>>;
 }
 
 export interface DeciderSpec<Command, Event extends EventShape, State> extends EventVersions {

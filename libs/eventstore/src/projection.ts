@@ -43,6 +43,8 @@ export interface ProjectionSpec<Event extends EventShape, Db> extends EventVersi
   on: ProjectionHandlers<Event, Db>;
 }
 
+// A list of projections holds ones of many events: only `any` takes each of them.
+// oxlint-disable-next-line typescript/no-explicit-any
 export type Projection<Event extends EventShape = any, Db = any> = Readonly<ProjectionSpec<Event, Db>>;
 
 const NAME = /^[a-z][a-z0-9_]{0,47}$/;

@@ -20,6 +20,7 @@ export interface ReactorSpec<Event extends EventShape> extends EventVersions {
   on: { [Type in Event['type']]?: (event: Of<Event, Type>, ctx: ReactorContext) => Promise<unknown> };
 }
 
+// oxlint-disable-next-line typescript/no-explicit-any -- a list of reactors holds ones of many events
 export type Reactor<Event extends EventShape = any> = Readonly<ReactorSpec<Event>>;
 
 /** Declares what reacts to events with effects outside (a wake, a mail, a command). Never run by a rebuild. */

@@ -1,0 +1,171 @@
+import type { Bus, BusMessage, BusSubscription } from '@cortex/bus';
+import { inboxPrefix } from '@cortex/contracts';
+import { createInbox } from '@nats-io/transport-node';
+import type { LogMessage } from './commit.js';
+
+/** A message that a durable consumer delivered. */
+export interface Delivered extends LogMessage {
+  /** Counts all deliveries of the consumer, so a gap means that somebody else got one, or that one was lost. */
+  deliverySeq: number;
+  /** 1 for the first delivery of this message. */
+  delivery: number;
+  /** Where it is acknowledged. */
+  ack: string;
+}
+
+export interface ConsumerState {
+  /** Highest delivery count and stream sequence given out. */
+  delivered: { consumer_seq: number; stream_seq: number };
+  ack_floor: { stream_seq: number };
+  num_ack_pending: number;
+  num_pending: number;
+}
+
+/** The pull is of no use any more: make a new one, after a pause. */
+export class PullLost extends Error {
+  override readonly name = 'PullLost';
+}
+
+const EXPIRES_MS = 30_000;
+const HEARTBEAT_MS = 2_000;
+const NS = 1_000_000;
+
+export interface PullOptions {
+  bus: Bus;
+  stream: string;
+  consumer: string;
+  /** Messages that one pull asks for. */
+  batch: number;
+}
+
+/** State of a consumer as the server tells it. Errors: `unavailable`; `PullLost` when there is no such consumer. */
+export async function consumerState(bus: Bus, stream: string, consumer: string): Promise<ConsumerState> {
+  const reply = await bus.request(`$JS.API.CONSUMER.INFO.${stream}.${consumer}`, '', { timeoutMs: 2000 });
+  const info = reply.json<ConsumerState & { error?: { description?: string } }>();
+  if (info.error) throw new PullLost(`consumer ${consumer}: ${info.error.description}; run provisioning`);
+  return info;
+}
+
+/**
+ * Pulls from a durable consumer by hand: messages come as they are, all that have come are taken at once, and whatever
+ * goes wrong ends it, so that its user starts afresh instead of waiting on a consumer that gives nothing (P83).
+ */
+export class Pull {
+  readonly #options: PullOptions;
+  readonly #inbox: string;
+  readonly #subscription: BusSubscription;
+  readonly #offStatus: () => void;
+  readonly #watch: NodeJS.Timeout;
+  #buffer: Delivered[] = [];
+  #asked = 0;
+  #heard = performance.now();
+  #lost: PullLost | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(options: PullOptions) {
+    const { bus } = options;
+    this.#options = options;
+    this.#inbox = createInbox(inboxPrefix(bus.service));
+    this.#subscription = bus.subscribe(this.#inbox, (message) => this.#take(message));
+    this.#offStatus = bus.onStatus((up) => up || this.#lose('the bus went away'));
+    this.#watch = setInterval(() => {
+      if (performance.now() - this.#heard > 2.5 * HEARTBEAT_MS) this.#lose('heartbeats are missing');
+    }, HEARTBEAT_MS / 2).unref();
+    if (!bus.up) this.#lose('the bus is away');
+  }
+
+  /** What has come and was not taken yet. */
+  get buffered(): number {
+    return this.#buffer.length;
+  }
+
+  /** All that has come, at least one message; [] when `waitMs` passed or the signal aborted. Errors: `PullLost`. */
+  async next(waitMs: number, signal?: AbortSignal): Promise<Delivered[]> {
+    if (this.#buffer.length === 0) {
+      this.#ask();
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, waitMs);
+        const done = () => {
+          clearTimeout(timer);
+          signal?.removeEventListener('abort', done);
+          resolve();
+        };
+        this.#wake = done;
+        signal?.addEventListener('abort', done, { once: true });
+        if (this.#lost || signal?.aborted) done();
+      });
+      this.#wake = undefined;
+    }
+    if (this.#lost) throw this.#lost;
+    return this.#buffer.splice(0);
+  }
+
+  /** Ends it and hands back what was not taken, so that it comes again at once and not after the whole ack wait. */
+  close(handBack: readonly Delivered[] = []): void {
+    this.#subscription.unsubscribe();
+    this.#offStatus();
+    clearInterval(this.#watch);
+    if (this.#options.bus.up) {
+      for (const { ack } of [...handBack, ...this.#buffer]) this.#options.bus.publish(ack, '-NAK');
+    }
+    this.#buffer = [];
+  }
+
+  #ask(): void {
+    if (this.#asked > 0 || this.#lost) return;
+    const { bus, stream, consumer, batch } = this.#options;
+    this.#asked = batch;
+    this.#heard = performance.now();
+    const request = { batch, expires: EXPIRES_MS * NS, idle_heartbeat: HEARTBEAT_MS * NS };
+    bus.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify(request), { reply: this.#inbox });
+  }
+
+  #take(message: BusMessage): void {
+    this.#heard = performance.now();
+    const delivered = readDelivery(message, this.#options);
+    if (delivered) {
+      this.#buffer.push(delivered);
+      this.#asked--;
+      this.#wake?.();
+      return;
+    }
+    switch (message.headers?.code) {
+      case undefined:
+        return; // no delivery of this consumer: whoever sent it, it is nothing to us (T81)
+      case 100:
+        return;
+      case 404:
+      case 408:
+        this.#asked = 0; // this pull is done, the next call asks again
+        if (this.#wake) this.#ask();
+        return;
+      case 409: {
+        const text = message.headers?.description ?? '';
+        if (!/batch completed|max.?ack.?pending|maxbytes/i.test(text)) return this.#lose(text);
+        this.#asked = 0;
+        if (this.#wake) this.#ask();
+        return;
+      }
+      default:
+        this.#lose(message.headers?.description || `status ${message.headers?.code}`);
+    }
+  }
+
+  #lose(because: string): void {
+    this.#lost ??= new PullLost(because);
+    this.#wake?.();
+  }
+}
+
+/** `$JS.ACK.<stream>.<consumer>.<delivery>.<seq>.<delivery seq>.<time>.<pending>`, newer servers with a domain before. */
+function readDelivery(message: BusMessage, { stream, consumer }: PullOptions): Delivered | null {
+  const ack = message.reply;
+  if (!ack?.startsWith('$JS.ACK.')) return null;
+  const tokens = ack.split('.');
+  const at = tokens.length > 9 ? 4 : 2;
+  if (tokens[at] !== stream || tokens[at + 1] !== consumer) return null;
+  const [delivery, seq, deliverySeq] = [2, 3, 4].map((n) => Number(tokens[at + n])) as [number, number, number];
+  if (!(delivery > 0 && seq > 0 && deliverySeq > 0)) return null;
+  const { subject, data, headers } = message;
+  return { subject, data, ...(headers && { headers }), seq, deliverySeq, delivery, ack };
+}
