@@ -85,6 +85,8 @@ export default defineConfig({
     layer('services/cli/src/**', FIXTURES, NATS),
     layer('services/cli/src/**/*.spec.ts'),
     layer('services/cli/src/bench/**', FIXTURES),
+    // Reads the streams as the provisioner, the only one who may make a consumer.
+    layer('services/cli/src/events/**', FIXTURES),
     {
       // Who reads the environment.
       files: [

@@ -1,0 +1,60 @@
+import { randomUUID } from 'node:crypto';
+import { ask, connectBus, type Bus } from '@cortex/bus';
+import { PROVISIONER } from '@cortex/contracts/services';
+import type { Secrets } from '@cortex/service-kit';
+import type { Home } from './home.js';
+import { readSecrets } from './secrets.js';
+import { assertRunning, type UpState } from './up/state.js';
+
+/** What a command may do that holds the secrets of a running home. */
+export interface Admin {
+  bus: Bus;
+  state: UpState;
+  secrets: Secrets;
+  /** Of somebody who may change roles and tables. */
+  adminUrl: string;
+  /** A query or command that the access table allows to the provisioner. */
+  ask: <T>(subject: string, args: Record<string, unknown>) => Promise<T>;
+}
+
+export async function withAdmin<T>(home: Home, work: (admin: Admin) => Promise<T>): Promise<T> {
+  const state = assertRunning(home);
+  const secrets = readSecrets(home);
+  const bus = await connectBus({
+    servers: state.nats_url,
+    user: PROVISIONER,
+    pass: secrets.bus[PROVISIONER],
+    service: PROVISIONER,
+    waitOnFirstConnect: false,
+  });
+  try {
+    return await work({
+      bus,
+      state,
+      secrets,
+      adminUrl: adminUrl(state, secrets, process.env),
+      ask: async (subject, args) => (await ask(bus, subject, request(args))).data as never,
+    });
+  } finally {
+    await bus.close();
+  }
+}
+
+/** Credentials come from the variable when the server is not ours. */
+export function adminUrl(state: Pick<UpState, 'database_url'>, secrets: Secrets, env: NodeJS.ProcessEnv): string {
+  if (env['CORTEX_DATABASE_URL']) return env['CORTEX_DATABASE_URL'];
+  const url = new URL(state.database_url);
+  url.username = secrets.database.admin.user;
+  url.password = secrets.database.admin.password;
+  return url.href;
+}
+
+const request = (args: Record<string, unknown>) => ({
+  v: 1 as const,
+  call_id: randomUUID(),
+  workspace_id: null,
+  principal: { type: 'system' as const, id: 'cli', roles: [] },
+  scope: {},
+  args,
+  deadline_ms: 10_000,
+});

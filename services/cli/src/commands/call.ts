@@ -1,0 +1,93 @@
+import { text as readAll } from 'node:stream/consumers';
+import { showControls } from '@cortex/contracts/text';
+import { CliError, EXIT } from '../exit.js';
+import { homeOf } from '../home.js';
+import { mcp, type McpTarget } from '../mcp-client.js';
+import { print, printJson, table, tell } from '../output.js';
+import { makeToken, parseDuration } from '../token.js';
+import { assertRunning } from '../up/state.js';
+
+interface Flags {
+  home?: string;
+  token?: string;
+  json?: boolean;
+}
+
+interface Tool {
+  name: string;
+  title?: string;
+  description?: string;
+}
+
+interface ToolResult {
+  content?: { type: string; text?: string; data?: string; mimeType?: string }[];
+  isError?: boolean;
+  resultType?: string;
+}
+
+export async function tools(flags: Flags): Promise<void> {
+  const target = targetOf(flags, 30_000);
+  const all: Tool[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await mcp<{ tools: Tool[]; nextCursor?: string }>(target, 'tools/list', cursor ? { cursor } : {});
+    all.push(...page.tools);
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+  if (flags.json) printJson({ tools: all });
+  else
+    print(table(all.map(({ name, title, description }) => [name, showControls(title ?? firstSentence(description))])));
+}
+
+const firstSentence = (text = ''): string => (/^[^\n]*?[.!?](?=\s|$)/.exec(text)?.[0] ?? text).slice(0, 100);
+
+export async function call(tool: string, given: string, flags: Flags & { timeout: string }): Promise<void> {
+  const args = parseArguments(
+    given === '-' ? await readAll(process.stdin) : given,
+    given === '-' ? 'stdin' : 'arguments',
+  );
+  const target = targetOf(flags, parseDuration('--timeout', flags.timeout) * 1000);
+  const slow = setInterval(() => tell(`waiting for ${tool}`), 5_000);
+  const result = await mcp<ToolResult>(target, 'tools/call', { name: tool, arguments: args }, tool).finally(() =>
+    clearInterval(slow),
+  );
+  if (result.isError) process.exitCode = EXIT.failed;
+  if (flags.json) return printJson(result);
+  if (result.resultType === 'input_required') {
+    throw new CliError(
+      `${tool} asks its caller something, which this command cannot answer; call it from an MCP client`,
+    );
+  }
+  const text = textOf(result);
+  if (result.isError) process.stderr.write(`${text}\n`);
+  else print(text);
+}
+
+/** What a person reads of a result; what came from outside steers no terminal. */
+function textOf({ content = [] }: ToolResult): string {
+  const blocks = content.map(({ type, text, data, mimeType }) => {
+    if (text !== undefined) return text;
+    const size = data === undefined ? '' : `, ${Buffer.byteLength(data, 'base64')} bytes`;
+    return `[${type}${mimeType === undefined ? '' : ` ${mimeType}`}${size}; --json has it]`;
+  });
+  const text = blocks.join('\n');
+  return process.stdout.isTTY ? showControls(text) : text;
+}
+
+function parseArguments(text: string, source: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = text.trim() === '' ? {} : JSON.parse(text);
+  } catch (cause) {
+    const why = (cause as Error).message;
+    throw new CliError(`${source} is no JSON: ${why}; give an object like '{"name":"value"}'`, EXIT.usage, { cause });
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw new CliError(`${source} is no JSON object; give one like '{"name":"value"}'`, EXIT.usage);
+}
+
+function targetOf(flags: Flags, timeoutMs: number): McpTarget {
+  const home = homeOf(flags.home);
+  const { endpoint } = assertRunning(home);
+  return { endpoint, token: flags.token ?? makeToken(home, process.env), timeoutMs };
+}

@@ -1,0 +1,69 @@
+import { EXIT } from '../exit.js';
+import { homeOf } from '../home.js';
+import { isAlive, residentBytes } from '../identity.js';
+import { megabytes, print, printJson, since, table } from '../output.js';
+import { askReady } from '../up/ready.js';
+import { runningState, type UpState } from '../up/state.js';
+
+export async function status(flags: { home?: string; json?: boolean }): Promise<void> {
+  const home = homeOf(flags.home);
+  const state = runningState(home);
+  if (state === null) {
+    process.exitCode = EXIT.notRunning;
+    if (flags.json) printJson({ running: false, home: home.dir });
+    else print(`${home.dir} is not running; start it with: cortex up`);
+    return;
+  }
+  const processes = await Promise.all([supervisorOf(state), ...state.processes.map(processOf)]);
+  const ready = state.ready && processes.every((process) => process.ready);
+  if (!ready) process.exitCode = EXIT.failed;
+  const memory = processes.reduce((sum, process) => sum + (process.rss_bytes ?? 0), 0);
+  if (flags.json) {
+    const { endpoint, issuer, ports, since: up_since, version, each } = state;
+    printJson({
+      running: true,
+      ready,
+      home: home.dir,
+      endpoint,
+      issuer,
+      ports,
+      version,
+      each,
+      up_since,
+      rss_bytes: memory,
+      processes,
+    });
+    return;
+  }
+  const rows = processes.map((one) => [
+    one.name,
+    String(one.pid),
+    one.port === undefined ? '-' : String(one.port),
+    since(one.since),
+    megabytes(one.rss_bytes),
+    String(one.restarts),
+    one.ready ? 'ready' : `not ready: ${one.problem}`,
+  ]);
+  print(`${home.dir}: ${ready ? 'ready' : 'not ready'}, ${state.endpoint}, ${megabytes(memory)} in all\n`);
+  print(table([['process', 'pid', 'port', 'up', 'memory', 'restarts', 'state'], ...rows]));
+}
+
+async function processOf(process: UpState['processes'][number]) {
+  const { name, pid, port, ops, since: from, restarts, log } = process;
+  const alive = isAlive(process);
+  const answer = alive && ops !== undefined ? await askReady(ops) : { ready: alive, problem: alive ? '' : 'ended' };
+  return { name, pid, port, ops, since: from, restarts, log, rss_bytes: alive ? residentBytes(pid) : 0, ...answer };
+}
+
+const supervisorOf = async ({ supervisor, since: from, ports, issuer, ready }: UpState) => ({
+  name: 'up',
+  pid: supervisor.pid,
+  port: issuer === null ? undefined : ports.issuer,
+  ops: undefined,
+  since: from,
+  restarts: 0,
+  log: undefined,
+  rss_bytes: residentBytes(supervisor.pid),
+  ready,
+  problem: 'starting',
+});

@@ -1,0 +1,14 @@
+import { EXIT, exitCodeOf, messageOf } from './exit.js';
+import { program } from './program.js';
+
+// `cortex events | head`: whoever reads us may stop before we do.
+process.stdout.on('error', (error: NodeJS.ErrnoException) =>
+  process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed),
+);
+
+try {
+  await program().parseAsync();
+} catch (error) {
+  process.stderr.write(`cortex: ${messageOf(error)}\n`);
+  process.exitCode = exitCodeOf(error);
+}

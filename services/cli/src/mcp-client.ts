@@ -1,0 +1,124 @@
+import { request, type IncomingMessage } from 'node:http';
+import { request as requestTls } from 'node:https';
+import { CliError, EXIT } from './exit.js';
+import { version } from './version.js';
+
+const PROTOCOL = '2026-07-28';
+
+export interface McpTarget {
+  endpoint: string;
+  token: string;
+  timeoutMs: number;
+}
+
+export interface RpcError {
+  code: number;
+  message: string;
+  data?: unknown;
+}
+
+/** An answer of the server that is no result: it refused the request itself. */
+export class McpError extends CliError {
+  constructor(
+    readonly status: number,
+    readonly error: RpcError | null,
+  ) {
+    super(
+      error === null ? `server answered ${status}` : `${error.message} (${error.code}, HTTP ${status})`,
+      EXIT.failed,
+    );
+  }
+}
+
+/** One request of the stateless protocol: everything that the server must know travels with it. */
+export async function mcp<T>(
+  target: McpTarget,
+  method: string,
+  params: Record<string, unknown>,
+  name?: string,
+): Promise<T> {
+  const body = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method,
+    params: {
+      ...params,
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': PROTOCOL,
+        'io.modelcontextprotocol/clientCapabilities': {},
+        'io.modelcontextprotocol/clientInfo': { name: 'cortex-cli', version },
+      },
+    },
+  });
+  const { status, text } = await post(target, body, {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    authorization: `Bearer ${target.token}`,
+    'mcp-protocol-version': PROTOCOL,
+    'mcp-method': method,
+    ...(name !== undefined && { 'mcp-name': headerValue(name) }),
+  });
+  const message = answerIn(text);
+  if (message?.result !== undefined) return message.result as T;
+  throw new McpError(status, message?.error ?? null);
+}
+
+type Answer = { result?: unknown; error?: RpcError };
+
+/** The answer is a JSON body, or the last event of a stream. */
+function answerIn(text: string): Answer | null {
+  const events = text.startsWith('{')
+    ? [text]
+    : text
+        .split(/\r?\n/)
+        .filter((line) => line.startsWith('data:'))
+        .map((line) => line.slice(5));
+  for (const event of events.toReversed()) {
+    try {
+      const message = JSON.parse(event) as Answer;
+      if (message.result !== undefined || message.error !== undefined) return message;
+    } catch {
+      // a comment or half an event
+    }
+  }
+  return null;
+}
+
+/** Header values are visible ASCII; others travel as the protocol says. */
+const headerValue = (text: string): string =>
+  /^[\x21-\x7e]+$/.test(text) ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`;
+
+/** Not `fetch`: that gives up after five minutes without a header, and a command may take ten. */
+function post(
+  { endpoint, timeoutMs }: McpTarget,
+  body: string,
+  headers: Record<string, string>,
+): Promise<{ status: number; text: string }> {
+  const open = endpoint.startsWith('https:') ? requestTls : request;
+  const signal = AbortSignal.timeout(timeoutMs);
+  return new Promise((resolve, reject) => {
+    const fail = (cause: Error) =>
+      reject(
+        signal.aborted
+          ? new CliError(`no answer within ${timeoutMs / 1000} s; what was begun goes on or was cancelled by it`)
+          : new CliError(`${endpoint} cannot be reached: ${cause.message}; see cortex status`, EXIT.notRunning, {
+              cause,
+            }),
+      );
+    const onAnswer = (response: IncomingMessage) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.once('error', fail);
+      response.once('end', () =>
+        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') }),
+      );
+    };
+    open(
+      endpoint,
+      { method: 'POST', headers: { ...headers, 'content-length': Buffer.byteLength(body) }, signal },
+      onAnswer,
+    )
+      .once('error', fail)
+      .end(body);
+  });
+}

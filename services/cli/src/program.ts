@@ -1,0 +1,181 @@
+import { Command, CommanderError, Option } from 'commander';
+import { CliError, EXIT } from './exit.js';
+import { version } from './version.js';
+
+const EXIT_CODES = `
+Exit codes: 0 done; 1 failed (a tool's error, a red test, a service that did not start); 2 wrong usage;
+3 the home is not running; 4 it is running already; 5 a port is taken; 6 something is missing on this machine.
+`;
+
+const EVENT_STREAMS = `
+Both streams (commits and tool-call records) in order of arrival: with --follow from now on, else from the beginning to now.
+`;
+
+/** The whole command line. What a command does is loaded when it is called, so that none pays for the others. */
+export function program(): Command {
+  const cortex = new Command('cortex')
+    .description('One MCP endpoint backed by event-sourced services: starts it, watches it, talks to it.')
+    .version(version, '-V, --version')
+    .addHelpText('after', EXIT_CODES)
+    .configureHelp({ showGlobalOptions: true });
+
+  const command = (parent: Command, name: string, description: string): Command =>
+    parent
+      .command(name)
+      .description(description)
+      .option('--home <dir>', 'data folder (default: $CORTEX_HOME, else ~/.cortex)');
+  const json = (to: Command): Command => to.option('--json', 'answer as JSON');
+
+  json(command(cortex, 'up', 'start NATS, PostgreSQL and all services, and bring back whatever dies'))
+    .option('-d, --detach', 'return when everything is ready; end it with: cortex down')
+    .option('--each', 'one process per service instead of one for all')
+    .option('--port <n>', 'public port; issuer n+1, webhooks n+2, devices n+3, where no variable says otherwise')
+    .option('--reset', 'delete all data of the home first (asks)')
+    .option('-y, --yes', 'do not ask')
+    .addHelpText('after', UP_VARIABLES)
+    .action(async (flags) => (await import('./commands/up.js')).up(flags));
+
+  json(command(cortex, 'down', 'stop what `up` started, in order')).action(async (flags) =>
+    (await import('./commands/down.js')).down(flags),
+  );
+
+  json(command(cortex, 'status', 'processes with port, uptime, memory and whether they are ready')).action(
+    async (flags) => (await import('./commands/status.js')).status(flags),
+  );
+
+  command(cortex, 'logs', 'logs of one process, or of all of them')
+    .argument('[service]', 'nats, postgres, services, up, or the name of a service')
+    .option('-f, --follow', 'go on as they grow')
+    .option('-n, --lines <n>', 'so many lines of each', '50')
+    .option('--json', 'the lines as they were written')
+    .action(async (service, flags) => (await import('./commands/logs.js')).logs(service, flags));
+
+  json(command(cortex, 'doctor', 'check this machine and this home, and say what to mend')).action(async (flags) =>
+    (await import('./commands/doctor.js')).doctor(flags),
+  );
+
+  json(command(cortex, 'provision', 'make streams, buckets, consumers, roles and schemas; safe to repeat'))
+    .option('--nats-config', 'only print the configuration of nats-server with its users and permissions')
+    .addHelpText('after', PROVISION_VARIABLES)
+    .action(async (flags) => (await import('./commands/provision.js')).provisionCommand(flags));
+
+  cortex
+    .command('test')
+    .description('run format check, lint, type check and all tests (in a checkout)')
+    .argument('[jest...]', 'passed on to jest, for example a path')
+    .option('--attack', 'only the tests that attack: those named by a threat')
+    .action(async (jest, flags) => (await import('./commands/test.js')).test(jest, flags));
+
+  projections(cortex, command, json);
+
+  command(cortex, 'token', 'print a token for this home, alone on stdout')
+    .option('--sub <sub>', 'who (default: $CORTEX_OWNER_SUB, else owner)')
+    .option('--scopes <list>', 'separated by blanks or commas (default: read, write and devices)')
+    .option('--ttl <duration>', '90s, 15m, 12h, 7d', '12h')
+    .action(async (flags) => (await import('./commands/token.js')).token(flags));
+
+  json(command(cortex, 'tools', 'list the tools that a token may see'))
+    .option('--token <jwt>', 'instead of one for the owner')
+    .action(async (flags) => (await import('./commands/call.js')).tools(flags));
+
+  json(command(cortex, 'call', 'call a tool and print its text; exit code 1 when it says that it failed'))
+    .argument('<tool>')
+    .argument('[arguments]', 'JSON object; - reads it from stdin', '{}')
+    .option('--token <jwt>', 'instead of one for the owner')
+    .option('--timeout <duration>', 'how long to wait', '11m')
+    .action(async (tool, args, flags) => (await import('./commands/call.js')).call(tool, args, flags));
+
+  command(cortex, 'events', 'print what happened: commits and tool calls')
+    .option('-f, --follow', 'go on with what happens from now on')
+    .option(
+      '--subject <pattern>',
+      'only these subjects, for example cortex.evt.remote-ops.> or cortex.call.*.remote_bash',
+    )
+    .option('--since <when>', 'ISO time, or how long ago: 10m, 2h')
+    .option('--last <n>', 'only the last n of what is there')
+    .option('--json', 'one JSON object per line')
+    .addHelpText('after', EVENT_STREAMS)
+    .action(async (flags) => (await import('./commands/events.js')).events(flags));
+
+  devices(cortex, command, json);
+  cortex.addCommand(bench());
+  return strict(cortex);
+}
+
+type Make = (parent: Command, name: string, description: string) => Command;
+type With = (to: Command) => Command;
+
+function projections(cortex: Command, command: Make, json: With): void {
+  const group = cortex.command('projections').description('the views that are made of the log');
+  json(command(group, 'status', 'where each stands, and how far behind')).action(async (flags) =>
+    (await import('./commands/projections.js')).projectionsStatus(flags),
+  );
+  json(command(group, 'rebuild', 'make a view anew beside the live one, then swap'))
+    .argument('[name]', 'for example tool_calls_v1')
+    .option('--all', 'every one of them')
+    .action(async (name, flags) => (await import('./commands/projections.js')).projectionsRebuild(name, flags));
+}
+
+function devices(cortex: Command, command: Make, json: With): void {
+  const group = cortex.command('device').description('machines that agents may use');
+  command(group, 'run', 'join this machine and keep it joined')
+    .option('--name <name>', 'name of the machine (default: the host name)')
+    .option('--server <url>', 'ws:// or wss:// address of a Cortex elsewhere; needs $CORTEX_CLIENT_TOKEN')
+    .option('--join <code>', 'join code of `device join`, for the first time at that server')
+    .addOption(new Option('--allow-plaintext', 'let ws:// leave this machine: inside a VPN or tunnel'))
+    .action(async (flags) => (await import('./commands/device.js')).deviceRun(flags));
+  json(command(group, 'join', 'add a machine and print a code with which it may join once, within 15 minutes'))
+    .argument('<name>')
+    .action(async (name, flags) => (await import('./commands/device.js')).deviceJoin(name, flags));
+  json(command(group, 'revoke', 'forget the key of a machine and close its connection'))
+    .argument('<name>')
+    .action(async (name, flags) => (await import('./commands/device.js')).deviceRevoke(name, flags));
+  json(command(group, 'list', 'machines, and whether they are connected')).action(async (flags) =>
+    (await import('./commands/device.js')).deviceList(flags),
+  );
+}
+
+/** The bench has its own command line, which only a run of it has to load. */
+function bench(): Command {
+  return new Command('bench')
+    .description('measure the edge beside bare servers on this machine')
+    .helpOption(false)
+    .allowUnknownOption()
+    .argument('[options...]', 'see cortex bench --help')
+    .action(async (_options, _flags, self: Command) => {
+      const { benchCommand } = await import('./bench/bench.js');
+      await strict(benchCommand()).parseAsync(self.args, { from: 'user' });
+    });
+}
+
+/** A wrong command line has its own exit code. */
+function strict(root: Command): Command {
+  const all = [root];
+  for (const command of all) {
+    all.push(...command.commands);
+    command.exitOverride((error: CommanderError) => {
+      if (error.exitCode === 0) process.exit(EXIT.ok);
+      throw new UsageError();
+    });
+  }
+  return root;
+}
+
+/** Commander has told the problem already. */
+export class UsageError extends CliError {
+  constructor() {
+    super('', EXIT.usage);
+  }
+}
+
+const UP_VARIABLES = `
+Variables: PORT (9030), WEBHOOK_PORT (3001), CORTEX_CLIENT_PORT (3002), CORTEX_ISSUER_PORT (PORT+1), CORTEX_HOME;
+CORTEX_NATS_URL and CORTEX_DATABASE_URL use servers of yours instead of embedded ones (the second with the credentials of
+somebody who may make roles); CORTEX_NATS_SERVER names the program; OAUTH_ISSUER uses your authorization server.
+Variables of the services (OTEL_*, OAUTH_*, CORTEX_*) are passed on.
+`;
+
+const PROVISION_VARIABLES = `
+Variables: CORTEX_NATS_URL, CORTEX_DATABASE_URL (with credentials); without them, the embedded servers of a running home.
+Passwords of bus users and roles are those of the home's secrets, which are made when they are missing.
+`;

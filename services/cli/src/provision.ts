@@ -1,0 +1,68 @@
+import { connectBus, type Log } from '@cortex/bus';
+import { PROVISIONER } from '@cortex/contracts/services';
+import { consumersOf, provisionBus, provisionDatabase, type Provisionable } from '@cortex/eventstore';
+import type { Secrets } from '@cortex/service-kit';
+import { Client } from 'pg';
+import { writePrivate, type Home } from './home.js';
+import { loadServices } from './services.js';
+import { natsConfig } from './up/nats-config.js';
+
+export interface ProvisionTarget {
+  nats_url: string;
+  /** With the credentials of somebody who may make roles. */
+  admin_url: string;
+}
+
+export const loadDefinitions = async (): Promise<Provisionable[]> => (await loadServices()).map(({ def }) => def);
+
+export function writeNatsConfig(home: Home, secrets: Secrets, services: readonly Provisionable[]): void {
+  const accounts = services.map((service) => ({ name: service.name, consumers: consumersOf(service) }));
+  writePrivate(home.natsConfig, natsConfig(accounts, secrets.bus));
+}
+
+/** Streams, buckets, consumers, tool owners, roles and schemas, as the registries in the code list them. Idempotent. */
+export async function provision(
+  target: ProvisionTarget,
+  secrets: Secrets,
+  services: readonly Provisionable[],
+  log?: Log,
+): Promise<void> {
+  await Promise.all([bus(target.nats_url, secrets, services, log), database(target.admin_url, secrets, services, log)]);
+}
+
+async function bus(url: string, secrets: Secrets, services: readonly Provisionable[], log?: Log): Promise<void> {
+  const connection = await connectBus({
+    servers: url,
+    user: PROVISIONER,
+    pass: secrets.bus[PROVISIONER],
+    service: PROVISIONER,
+    waitOnFirstConnect: false,
+    log,
+  });
+  try {
+    await provisionBus({ nc: connection.nc, services, log });
+  } finally {
+    await connection.close();
+  }
+}
+
+async function database(url: string, secrets: Secrets, services: readonly Provisionable[], log?: Log): Promise<void> {
+  await makeDatabase(url);
+  const { admin: _, ...passwords } = secrets.database;
+  await provisionDatabase({ adminUrl: url, services, passwords: passwords as Record<string, string>, log });
+}
+
+/** A fresh cluster has no database of our name; asked for by way of the one that is always there. */
+async function makeDatabase(url: string): Promise<void> {
+  const target = new URL(url);
+  const name = decodeURIComponent(target.pathname.slice(1));
+  target.pathname = '/postgres';
+  const client = new Client({ connectionString: target.href });
+  await client.connect();
+  try {
+    const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [name]);
+    if (rowCount === 0) await client.query(`create database ${client.escapeIdentifier(name)}`);
+  } finally {
+    await client.end();
+  }
+}

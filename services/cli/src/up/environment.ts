@@ -1,0 +1,84 @@
+import { schemaOf, SERVICES, type ServiceName } from '@cortex/contracts/services';
+import type { Secrets } from '@cortex/service-kit';
+import type { UpState } from './state.js';
+import type { Home } from '../home.js';
+
+/** Of our own environment a service gets what the system needs and what is a setting of Cortex; nothing else is inherited. */
+const SYSTEM = /^(PATH|HOME|USER|SHELL|TMPDIR|TZ|LANG|LC_.*|SSL_CERT_(FILE|DIR)|(HTTPS?|NO|ALL)_PROXY)$/i;
+const SETTINGS = /^(NODE_ENV|NODE_EXTRA_CA_CERTS|OTEL_|OAUTH_|CORTEX_|RATE_LIMIT_DISABLED|CRON_SECRET|SLACK_|FEISHU_)/;
+const SECRET = /(SECRET|TOKEN|PASSWORD|CREDS|KEY|KEYS_OLD)$/;
+/** Settings of the launcher itself. */
+const LAUNCHER = ['CORTEX_NATS_SERVER', 'CORTEX_TOOLS', 'CORTEX_ISSUER_PORT', 'CORTEX_OWNER_SUB'];
+
+/** Secret variables that are not the edge's. */
+const OWNERS: Readonly<Record<string, readonly ServiceName[]>> = {
+  CORTEX_CLIENT_TOKEN: ['remote-ops'],
+  CORTEX_DEVICE_SERVER_KEY: ['remote-ops'],
+  CORTEX_WEBHOOK_TOKEN: ['mcp-edge', 'session'],
+  SLACK_BOT_TOKEN: ['session'],
+  FEISHU_APP_SECRET: ['session'],
+};
+const ownersOf = (variable: string): readonly ServiceName[] => OWNERS[variable] ?? ['mcp-edge'];
+
+/**
+ * Environment of a process that holds these services. One that holds all of them reads passwords and the device key from
+ * `secrets.json`; one that holds a single service is given its own, and no other's secret.
+ */
+export function serviceEnvironment(
+  services: readonly ServiceName[],
+  home: Home,
+  state: UpState,
+  secrets: Secrets,
+  env: NodeJS.ProcessEnv,
+): NodeJS.ProcessEnv {
+  const mine = (variable: string) => ownersOf(variable).some((owner) => services.includes(owner));
+  const inherited = Object.entries(env).filter(
+    ([name]) =>
+      (SYSTEM.test(name) || SETTINGS.test(name)) && !LAUNCHER.includes(name) && (!SECRET.test(name) || mine(name)),
+  );
+  const made: Record<string, string> = {
+    CORTEX_AUDIT_HASH_KEY: secrets.audit_hash_key,
+    CORTEX_STATE_KEY: secrets.state_key,
+    CORTEX_ADMIN_SECRET: secrets.admin_secret,
+    CRON_SECRET: secrets.cron_secret,
+    CORTEX_WEBHOOK_TOKEN: secrets.webhook_token,
+    CORTEX_CLIENT_TOKEN: secrets.client_token,
+    CORTEX_DEVICE_SERVER_KEY: secrets.device_server_key,
+  };
+  return {
+    ...Object.fromEntries(Object.entries(made).filter(([name]) => mine(name))),
+    ...(services.length < SERVICES.length && ownPasswords(services, secrets)),
+    ...Object.fromEntries(inherited),
+    ...(state.issuer !== null && {
+      OAUTH_ISSUER: state.issuer,
+      OAUTH_JWKS_URL: `${state.issuer}/.well-known/jwks.json`,
+    }),
+    CORTEX_HOME: home.dir,
+    CORTEX_CANONICAL_URI: state.canonical_uri,
+    CORTEX_NATS_URL: state.nats_url,
+    CORTEX_DATABASE_URL: state.database_url,
+    PORT: String(state.ports.public),
+    WEBHOOK_PORT: String(state.ports.webhooks),
+    CORTEX_CLIENT_PORT: String(state.ports.devices),
+  };
+}
+
+function ownPasswords(services: readonly ServiceName[], secrets: Secrets): NodeJS.ProcessEnv {
+  const [service] = services;
+  if (service === undefined) return {};
+  const role = schemaOf(service);
+  return {
+    CORTEX_NATS_USER: service,
+    CORTEX_NATS_PASSWORD: secrets.bus[service],
+    CORTEX_DATABASE_PASSWORD: String(secrets.database[role]),
+    CORTEX_DATABASE_PROJECTOR_PASSWORD: String(secrets.database[`${role}_projector`]),
+  };
+}
+
+/** Of an address only what may be shown: no user, no password. */
+export function withoutCredentials(url: string): string {
+  const parsed = new URL(url);
+  parsed.username = '';
+  parsed.password = '';
+  return parsed.href;
+}

@@ -1,0 +1,53 @@
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Exit, Running } from '@cortex/embedded/child';
+
+/** Young objects die young here: a larger nursery saves more collector time than it costs memory. */
+const FLAGS = ['--max-semi-space-size=16', '--enable-source-maps'];
+
+export interface ServiceProcessOptions {
+  /** Services that it holds; as words of its argv, so that `ps` tells them. */
+  services: readonly string[];
+  env: NodeJS.ProcessEnv;
+  logFile: string;
+  /** Port of /health, /ready and /metrics. */
+  port: number;
+  /** It loads its code at once, and begins when bus and database are ready. */
+  begin: Promise<void>;
+}
+
+/** Starts a process with services. When we die, the channel to it closes, and it stops by itself. */
+export function startServiceProcess(options: ServiceProcessOptions): Running {
+  const main = fileURLToPath(new URL('../host-main.js', import.meta.url));
+  const log = openSync(options.logFile, 'a', 0o600);
+  const child = spawn(process.execPath, [...FLAGS, main, ...options.services], {
+    env: options.env,
+    // Its own process group: a Ctrl-C in the terminal is ours to pass on.
+    detached: true,
+    stdio: ['ignore', log, log, 'ipc'],
+  });
+  closeSync(log);
+  const exited = new Promise<Exit>((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+    child.once('error', () => resolve({ code: null, signal: null }));
+  });
+  options.begin.then(
+    () => child.connected && child.send('begin'),
+    () => undefined,
+  );
+  const end = async (signal: NodeJS.Signals, graceMs: number) => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill(signal);
+    const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);
+    await exited;
+    clearTimeout(timer);
+  };
+  return {
+    pid: child.pid ?? 0,
+    port: options.port,
+    exited,
+    stop: (graceMs = 25_000) => end('SIGTERM', graceMs),
+    kill: () => end('SIGKILL', 5_000),
+  };
+}
