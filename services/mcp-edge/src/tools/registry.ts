@@ -1,0 +1,9 @@
+import type { Tool } from '@cortex/service-kit';
+import { currentTime } from './current-time.tool.js';
+import { findTools } from './find-tools.tool.js';
+import { listMyTools } from './list-my-tools.tool.js';
+import { searchToolBm25 } from './search-tool-bm25.tool.js';
+import { whoami } from './whoami.tool.js';
+
+/** The tools that the edge answers itself, in the order of `tools/list` within their block. */
+export const tools: readonly Tool[] = [whoami, findTools, currentTime, searchToolBm25, listMyTools];

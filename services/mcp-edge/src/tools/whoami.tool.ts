@@ -1,0 +1,49 @@
+import { defineTool } from '@cortex/service-kit';
+import { z } from 'zod';
+import { edgeScope } from '../seams.js';
+import { indented } from './indented.js';
+
+/** Says who calls. Events: none. Errors: none. Source: gateway, section 16.1. */
+export const whoami = defineTool({
+  name: 'whoami',
+  title: 'Who am I',
+  description:
+    'Tells who you are to this server: identity, client, granted scopes, and what each connected backend says of you. ' +
+    'Call it first when a tool is missing or refused. Safe to repeat.',
+  tier: 'read',
+  actions: [],
+  workspace: 'none',
+  builtin: true,
+  input: z.object({}),
+  output: z.object({
+    identity: z.object({
+      sub: z.string().describe('Subject at the issuer'),
+      email: z.string().describe('Empty when the token does not name one, like the next two'),
+      pool: z.string(),
+      role: z.string(),
+    }),
+    session: z.object({
+      client_id: z.string().describe('The client that the token was issued to'),
+      audience: z.string(),
+      issuer: z.string(),
+      jti: z.string().nullable().describe('Id of the token'),
+      is_dev_bypass: z.boolean(),
+    }),
+    scopes_granted: z.array(z.string()).describe('Those that broader ones imply among them; sorted'),
+    backends: z
+      .array(z.looseObject({ app_id: z.string(), healthy: z.boolean() }))
+      .describe('Connected backends of which you hold a scope'),
+    discovered_at: z.string().describe('When the catalogue last changed, ISO 8601'),
+  }),
+  handle(_args, ctx) {
+    const { caller, catalog } = edgeScope(ctx);
+    const { sub, email, pool, role, client_id, audience, issuer, jti } = caller;
+    return indented({
+      identity: { sub, email, pool, role },
+      session: { client_id, audience, issuer, jti, is_dev_bypass: caller.dev_bypass },
+      scopes_granted: [...caller.scopes].sort(),
+      backends: [],
+      discovered_at: catalog.changed_at,
+    });
+  },
+});
