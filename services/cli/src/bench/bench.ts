@@ -1,15 +1,16 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { CliError } from '../exit.js';
 import { memoryAtRest, type AtRest } from './at-rest.js';
 import { cortexTarget } from './cortex-target.js';
 import { rotated, type Visit } from './figures.js';
-import { asText, CORTEX, FOREIGN_CORES, report } from './report.js';
+import { asText, CORTEX, FOREIGN_CORES, LONG_CATALOG, report } from './report.js';
 import { FLOORS, type Target } from './targets.js';
 import { visit, type Times } from './visit.js';
 
 interface Options {
   rounds: number;
   quick?: true;
+  full?: true;
   json?: true;
   only?: string[];
 }
@@ -18,6 +19,14 @@ const TARGETS: readonly Target[] = [
   ...FLOORS,
   cortexTarget({ name: CORTEX, what: '(c) through the edge to a tool of a service, everything on' }),
 ];
+/** What changes the cost of a call, against the call as it is; at 16 connections. */
+const VARIANTS: readonly Target[] = [
+  cortexTarget({ name: LONG_CATALOG, what: '200 tools in the catalog instead of 1', tools: 200 }),
+  cortexTarget({ name: 'cortex-16-kib', what: 'a reply of 16 KiB instead of 1', times: 16 }),
+  cortexTarget({ name: 'cortex-no-traces', what: 'no call is sampled', env: { CORTEX_TRACE_SAMPLE: '0' } }),
+  cortexTarget({ name: 'cortex-all-traces', what: 'every call is sampled', env: { CORTEX_TRACE_SAMPLE: '1' } }),
+];
+const VARIANT_CONNECTIONS = 16;
 const CONNECTIONS = [1, 16, 64];
 const FULL: Times = { warmupMs: 2_500, measureMs: 4_000 };
 const QUICK: Times = { warmupMs: 1_000, measureMs: 1_500 };
@@ -31,43 +40,52 @@ const whole = (text: string): number => {
 };
 
 /** `cortex bench`: what a call costs, against the floors below it, in one list on one machine. */
-export function benchCommand(targets: readonly Target[] = TARGETS): Command {
+export function benchCommand(): Command {
+  const names = [...TARGETS, ...VARIANTS].map(({ name }) => name);
   return new Command('bench')
     .description('measure tools/call against bare floors: requests/s, latency, CPU per request, memory')
     .option('--rounds <n>', 'rounds; a verdict is the median of their ratios', whole, 3)
     .option('--quick', 'short visits and one round: to see that it runs, not for figures')
-    .option('--only <target...>', `of ${targets.map(({ name }) => name).join(', ')}`)
+    .option('--full', 'also what changes the cost: a long catalog, big replies, no traces and all')
+    .addOption(new Option('--only <target...>', 'these alone').choices(names))
     .option('--json', 'all figures as JSON on stdout')
     .action(async (options: Options) => {
       if (process.platform !== 'linux') throw new CliError('bench reads CPU and memory from /proc; run it on Linux');
       const rounds = options.quick ? 1 : options.rounds;
-      const chosen = targets.filter(({ name }) => options.only?.includes(name) ?? true);
-      const visits = await measure(chosen, rounds, options.quick ? QUICK : FULL);
-      const result = report(visits, rounds, chosen.some(({ name }) => name === CORTEX) ? await weigh() : undefined);
+      const plan = planOf(rounds, options);
+      const visits: Visit[] = [];
+      for (const [i, { target, connections, round }] of plan.entries()) {
+        tell(`${i + 1}/${plan.length} round ${round + 1}, ${connections} connections, ${target.name}`);
+        visits.push(await quietVisit(target, connections, round, options.quick ? QUICK : FULL));
+      }
+      const result = report(visits, rounds, visits.some(({ target }) => target === CORTEX) ? await weigh() : undefined);
       console.log(options.json ? JSON.stringify(result, null, 2) : asText(result));
     });
 }
 
-function weigh(): Promise<AtRest> {
-  process.stderr.write('memory of a whole `up` at rest\n');
-  return memoryAtRest();
+const tell = (line: string): void => void process.stderr.write(`${line}\n`);
+
+interface Planned {
+  target: Target;
+  connections: number;
+  round: number;
 }
 
 /** Pairs of a ratio stand side by side in time: all targets at one number of connections, then the next number. */
-async function measure(targets: readonly Target[], rounds: number, times: Times): Promise<Visit[]> {
-  const visits: Visit[] = [];
-  const total = rounds * CONNECTIONS.length * targets.length;
-  for (let round = 0; round < rounds; round++) {
-    for (const connections of CONNECTIONS) {
-      for (const target of rotated(targets, round)) {
-        process.stderr.write(
-          `${visits.length + 1}/${total} round ${round + 1}, ${connections} connections, ${target.name}\n`,
-        );
-        visits.push(await quietVisit(target, connections, round, times));
-      }
-    }
-  }
-  return visits;
+function planOf(rounds: number, { full, only }: Options): Planned[] {
+  const wanted = ({ name }: Target) => only?.includes(name) ?? true;
+  const targetsAt = (connections: number) =>
+    [...TARGETS, ...((full || only) && connections === VARIANT_CONNECTIONS ? VARIANTS : [])].filter(wanted);
+  return Array.from({ length: rounds }, (_, round) =>
+    CONNECTIONS.flatMap((connections) =>
+      rotated(targetsAt(connections), round).map((target) => ({ target, connections, round })),
+    ),
+  ).flat();
+}
+
+function weigh(): Promise<AtRest> {
+  tell('memory of a whole `up` at rest');
+  return memoryAtRest();
 }
 
 async function quietVisit(target: Target, connections: number, round: number, times: Times): Promise<Visit> {
@@ -76,9 +94,7 @@ async function quietVisit(target: Target, connections: number, round: number, ti
     const seen = await visit(target, connections, round, times);
     if (best === undefined || seen.foreign_cores < best.foreign_cores) best = seen;
     if (best.foreign_cores <= FOREIGN_CORES) break;
-    process.stderr.write(
-      `  neighbours used ${seen.foreign_cores.toFixed(2)} cores${attempt < TRIES ? ', again' : ''}\n`,
-    );
+    tell(`  neighbours used ${seen.foreign_cores.toFixed(2)} cores${attempt < TRIES ? ', again' : ''}`);
   }
   if (best === undefined) throw new Error('no try of the visit was made');
   return best;

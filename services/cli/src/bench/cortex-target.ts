@@ -27,13 +27,19 @@ import type { Running, Target } from './targets.js';
 export interface CortexSettings {
   name: string;
   what: string;
+  /** Of the edge and the echo service. */
   env?: Record<string, string>;
+  /** Tools in the catalog. */
+  tools?: number;
+  /** The reply is the text so many times over. */
+  times?: number;
+  headers?: readonly string[];
 }
 
 const READY_MS = 30_000;
 
 /** Edge, echo service, broker and database, each a process of its own, wired by the launcher's own parts in a fresh home. */
-export const cortexTarget = ({ name, what, env = {} }: CortexSettings): Target => ({
+export const cortexTarget = ({ name, what, env = {}, tools = 1, times, headers }: CortexSettings): Target => ({
   name,
   what,
   async start() {
@@ -42,7 +48,8 @@ export const cortexTarget = ({ name, what, env = {} }: CortexSettings): Target =
     stack.defer(() => rm(home.dir, { recursive: true, force: true }));
     openHome(home);
     const secrets = await ensureSecrets(home);
-    const services = [mcpEdgeService, echoService];
+    const echoDefinition = echoService(tools);
+    const services = [mcpEdgeService, echoDefinition];
     writeNatsConfig(home, secrets, services);
     const { user, password } = secrets.database.admin;
     await initPostgres(home.postgres, password, user);
@@ -73,7 +80,7 @@ export const cortexTarget = ({ name, what, env = {} }: CortexSettings): Target =
     const edge = startServiceProcess({ services: ['mcp-edge'], env: edgeEnv, logFile: log('mcp-edge'), port, begin });
     stack.defer(() => edge.kill());
     const echoEnv = serviceEnvironment(['waitpoint'], home, state, secrets, settings);
-    const echo = await startProgram('echo-main.js', [], { env: { ...echoEnv, CORTEX_OPS_PORT: '0' } });
+    const echo = await startProgram('echo-main.js', [String(tools)], { env: { ...echoEnv, CORTEX_OPS_PORT: '0' } });
     stack.use(echo);
     const token = makeToken(home, {});
     await until(
@@ -93,12 +100,14 @@ export const cortexTarget = ({ name, what, env = {} }: CortexSettings): Target =
     return {
       port,
       token,
+      times,
+      headers,
       server: edge.pid,
       helpers: { echo: echo.pid, broker: broker.pid, sink: sink.pid },
       async verify(answers) {
         const { ToolCallFinished: finished = 0, ToolCallStarted: started = 0 } = await countRecords(
           nc,
-          subjects.call(echoService.name, TOOL),
+          subjects.call(echoDefinition.name, TOOL),
         );
         if (finished !== answers || started < finished) {
           throw new Error(`${name}: ${answers} answers, ${finished} ends and ${started} starts on record`);

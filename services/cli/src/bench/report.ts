@@ -27,6 +27,7 @@ export interface Goal {
 }
 
 export const CORTEX = 'cortex';
+export const LONG_CATALOG = 'cortex-200-tools';
 /** Connections at which the goals hold; one connection only shows how long a call takes when nothing else runs. */
 const JUDGED = [16, 64];
 export const FOREIGN_CORES = 0.2;
@@ -42,8 +43,10 @@ const goal = (what: string, value: number | undefined, bound: Goal['bound'], lim
 export function report(visits: Visit[], rounds: number, atRest?: AtRest): Report {
   const table = rows(visits);
   const connections = [...new Set(visits.map((visit) => visit.connections))];
-  const floors = [...new Set(visits.map((visit) => visit.target))].filter((name) => name !== CORTEX);
-  const ratios = connections.flatMap((n) => floors.flatMap((floor) => ratio(visits, CORTEX, floor, n) ?? []));
+  const others = [...new Set(visits.map((visit) => visit.target))].filter((name) => name !== CORTEX);
+  // Cortex against its floors, and its variants against Cortex as it is.
+  const pairs = others.map((name) => (name.startsWith(CORTEX) ? ([name, CORTEX] as const) : ([CORTEX, name] as const)));
+  const ratios = connections.flatMap((n) => pairs.flatMap(([target, floor]) => ratio(visits, target, floor, n) ?? []));
   const goals = JUDGED.flatMap((n) => {
     const against = (floor: string) => ratios.find((r) => r.floor === floor && r.connections === n)?.requests_per_s;
     const own = table.find((row) => row.target === CORTEX && row.connections === n);
@@ -54,6 +57,8 @@ export function report(visits: Visit[], rounds: number, atRest?: AtRest): Report
       goal(`edge memory under load in MiB, ${n} connections`, own?.resident_mib, 'at most', 260),
     ];
   });
+  const long = ratios.find((r) => r.target === LONG_CATALOG);
+  goals.push(goal('CPU per call with 200 tools against 1', long?.cpu, 'at most', 1.05));
   goals.push(goal('memory at rest of all that up starts, in MiB', atRest?.total_mib, 'at most', 600));
   return {
     at: new Date().toISOString(),

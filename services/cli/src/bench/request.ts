@@ -1,4 +1,5 @@
 /** The one call that every target answers: an echo of 1 KiB in the modern revision, as JSON. */
+export const TEXT_BYTES = 1024;
 export const TOOL = 'bench_echo';
 export const PATH = '/mcp';
 const REVISION = '2026-07-28';
@@ -34,8 +35,18 @@ export interface WireRequest {
   idAt: number;
 }
 
+export interface CallOptions {
+  port: number;
+  text: string;
+  token?: string;
+  /** How many times over the text comes back; the floors know only once. */
+  times?: number;
+  /** More header lines. */
+  headers?: readonly string[];
+}
+
 /** A `tools/call` with its headers, ready to be written to a socket. */
-export function callRequest(text: string, token?: string): WireRequest {
+export function callRequest({ port, text, token, times, headers = [] }: CallOptions): WireRequest {
   const id = '1'.padEnd(ID_DIGITS, '0');
   const body = JSON.stringify({
     jsonrpc: '2.0',
@@ -43,19 +54,20 @@ export function callRequest(text: string, token?: string): WireRequest {
     method: 'tools/call',
     params: {
       name: TOOL,
-      arguments: { text },
+      arguments: { text, times },
       _meta: META,
     },
   });
   const head = [
     `POST ${PATH} HTTP/1.1`,
-    'Host: 127.0.0.1',
+    `Host: 127.0.0.1:${port}`,
     'Content-Type: application/json',
     'Accept: application/json, text/event-stream',
     `MCP-Protocol-Version: ${REVISION}`,
     'Mcp-Method: tools/call',
     `Mcp-Name: ${TOOL}`,
     ...(token === undefined ? [] : [`Authorization: Bearer ${token}`]),
+    ...headers,
     `Content-Length: ${Buffer.byteLength(body)}`,
   ];
   return { head: `${head.join('\r\n')}\r\n\r\n`, body, idAt: body.indexOf(id) };

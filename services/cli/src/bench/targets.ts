@@ -11,6 +11,9 @@ import { startProgram } from './processes.js';
 export interface Running extends AsyncDisposable {
   port: number;
   token?: string;
+  /** Of the call, where it differs from the one that everybody gets. */
+  times?: number;
+  headers?: readonly string[];
   /** The process whose CPU and memory are measured, and those that work for it. */
   server: number;
   helpers: Record<string, number>;

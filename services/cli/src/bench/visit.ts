@@ -1,7 +1,7 @@
 import type { LoadMessage, LoadOrder, LoadResult } from './load.js';
 import type { Visit } from './figures.js';
 import { cpuSeconds, end, machineBusySeconds, residentMiB, startLoad } from './processes.js';
-import { callRequest, textOf } from './request.js';
+import { callRequest, TEXT_BYTES, textOf } from './request.js';
 import type { Target } from './targets.js';
 
 export interface Times {
@@ -9,17 +9,16 @@ export interface Times {
   measureMs: number;
 }
 
-const TEXT_BYTES = 1024;
-
 /** One target in fresh processes under one number of connections. */
 export async function visit(target: Target, connections: number, round: number, times: Times): Promise<Visit> {
   await using running = await target.start();
   const text = textOf(TEXT_BYTES);
+  const { port, times: repeated = 1 } = running;
   const order: LoadOrder = {
-    port: running.port,
-    request: callRequest(text, running.token),
+    port,
+    request: callRequest({ ...running, text }),
     connections,
-    expect: text,
+    expect: text.repeat(repeated),
     ...times,
   };
   const load = startLoad();
