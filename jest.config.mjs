@@ -6,6 +6,10 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: { '^.+\\.ts$': ['@swc/jest', { configFile: '.swcrc' }] },
+  globalSetup: '<rootDir>/libs/testing/jest-setup.mjs',
+  globalTeardown: '<rootDir>/libs/testing/jest-teardown.mjs',
   modulePathIgnorePatterns: ['/dist/'],
+  // Above the limits of `eventually`, so that a condition that never came true is what a failure names.
+  testTimeout: 20_000,
   maxWorkers: 2,
 };

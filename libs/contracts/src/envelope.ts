@@ -65,6 +65,8 @@ export interface BusRequest {
   caller?: string;
   /** W3C trace context: a field of the body costs less than a header object. */
   traceparent?: string;
+  /** Of `cortex.query.<service>.approval_payload` alone: the tool whose call a person is to approve. */
+  tool?: string;
 }
 
 export interface Wait {

@@ -118,37 +118,34 @@ function unknownArgument(field: string, key: string, path: readonly PropertyKey[
 
 function tooBig(field: string, issue: Extract<Issue, { code: 'too_big' }>, value: unknown): CortexError {
   const limit = Number(issue.maximum);
-  switch (issue.origin) {
-    case 'string':
-      return invalidArgument(field, `has more than ${limit} characters`, 'shorten it', {
-        reason: 'too_large',
-        details: { limit, actual: String(value).length },
-      });
-    case 'array':
-    case 'set':
-      return invalidArgument(field, `has more than ${limit} items`, 'send fewer', {
-        reason: 'too_large',
-        details: { limit, actual: Array.isArray(value) ? value.length : undefined },
-      });
-    default:
-      return invalidArgument(field, `must be ${issue.inclusive ? 'at most' : 'below'} ${limit}`, 'use a smaller one');
+  const unit = UNITS[issue.origin];
+  if (unit === undefined) {
+    return invalidArgument(field, `must be ${issue.inclusive ? 'at most' : 'below'} ${limit}`, 'use a smaller one');
   }
+  const actual = (value as { length?: number } | undefined)?.length;
+  return invalidArgument(field, `has more than ${limit} ${unit}`, unit === 'items' ? 'send fewer' : 'shorten it', {
+    reason: 'too_large',
+    details: { limit, ...(actual !== undefined && { actual }) },
+  });
 }
 
 function tooSmall(field: string, issue: Extract<Issue, { code: 'too_small' }>): CortexError {
   const limit = Number(issue.minimum);
-  switch (issue.origin) {
-    case 'string':
-      return limit === 1
-        ? invalidArgument(field, 'is empty', 'give some text')
-        : invalidArgument(field, `has fewer than ${limit} characters`, 'lengthen it');
-    case 'array':
-    case 'set':
-      return invalidArgument(field, `has fewer than ${limit} items`, 'send more');
-    default:
-      return invalidArgument(field, `must be ${issue.inclusive ? 'at least' : 'above'} ${limit}`, 'use a larger one');
+  const unit = UNITS[issue.origin];
+  if (unit === undefined) {
+    return invalidArgument(field, `must be ${issue.inclusive ? 'at least' : 'above'} ${limit}`, 'use a larger one');
   }
+  if (limit === 1) return invalidArgument(field, 'is empty', unit === 'items' ? 'send at least one' : 'give some text');
+  return invalidArgument(field, `has fewer than ${limit} ${unit}`, unit === 'items' ? 'send more' : 'lengthen it');
 }
+
+/** What has a length; all else that can be too big or too small is a number. */
+const UNITS: Record<string, 'characters' | 'items' | undefined> = {
+  string: 'characters',
+  array: 'items',
+  set: 'items',
+  map: 'items',
+};
 
 const pathOf = (path: readonly PropertyKey[]): string | undefined =>
   path.length === 0 ? undefined : clip(path.map(String).join('.'));

@@ -1,31 +1,265 @@
-import type { Bus } from '@cortex/bus';
-import type { EventStore, ProjectionRunner } from '@cortex/eventstore';
+import { connectBus, type Bus } from '@cortex/bus';
+import { schemaOf, type AnnouncedTool } from '@cortex/contracts';
+import { consumersOf, EventStore, postgresSnapshots, ProjectionRunner, ReactorRunner } from '@cortex/eventstore';
+import { databaseConfig, openPool, type ClientConfig, type Pool } from '@cortex/eventstore/pool';
+import type { Type } from '@nestjs/common';
 import type { Tracer } from '@opentelemetry/api';
-import type { Pool } from 'pg';
 import type { Logger } from 'pino';
+import type { Environment, ServiceCredentials } from './config.js';
 import type { HealthRegistry } from './health.js';
+import { busLog } from './log.js';
 import type { Metrics } from './metrics.js';
 import type { OpsRoutes } from './ops.js';
+import { Presence } from './presence.js';
+import { assertSchema, assertStreams } from './provisioned.js';
 import type { Secrets } from './secrets.js';
-import type { ServiceDefinition } from './service.js';
+import type { Get, ServiceDefinition } from './service.js';
+import { BusTransport } from './transport.js';
 
-/** One running service: its connections and what the kit keeps of it. */
-export interface ServiceHost {
-  readonly definition: ServiceDefinition;
-  /** The parsed `config`. */
-  readonly config: Record<string, unknown>;
-  /** Null where the home has none and the environment gives everything. */
-  readonly secrets: Secrets | null;
-  readonly bus: Bus;
+/** What all services of a process share. */
+export interface ProcessParts {
+  shared: Environment;
+  secrets: Secrets | null;
+  health: HealthRegistry;
+  metrics: Metrics;
+  ops: OpsRoutes;
+  log: Logger;
+  tracer: (service: string) => Tracer;
+  version: string;
+}
+
+const RETRY_MS = [100, 250, 500, 1_000, 2_000];
+
+/** One running service: its connections, runners and transport. Nest makes and ends the rest. */
+export class ServiceHost {
   readonly store: EventStore;
-  /** As the service's role, in its schema: state tables. Projected rows are read through `ctx.read` or `tenantDb`. */
-  readonly pool: Pool;
   readonly projections: ProjectionRunner;
+  readonly reactors: ReactorRunner;
+  readonly transport: BusTransport;
   readonly health: HealthRegistry;
   readonly metrics: Metrics;
-  /** `/health`, `/ready` and `/metrics` of the process, for whoever has a listener. */
   readonly ops: OpsRoutes;
-  readonly log: Logger;
-  readonly tracer: Tracer;
+  readonly secrets: Secrets | null;
   readonly version: string;
+  readonly #presence: Presence;
+  readonly #stop = new AbortController();
+  readonly #cleanups: (() => void)[] = [];
+  #get: Get | undefined;
+  #problem: string | null = 'starting';
+  #ready = Promise.withResolvers<void>();
+
+  private constructor(
+    readonly definition: ServiceDefinition,
+    /** The parsed `config`. */
+    readonly config: Record<string, unknown>,
+    readonly bus: Bus,
+    /** As the service's role, in its schema: state tables. Projected rows are read by `ctx.read` or `tenantDb`. */
+    readonly pool: Pool,
+    projector: ClientConfig,
+    readonly log: Logger,
+    readonly tracer: Tracer,
+    parts: ProcessParts,
+  ) {
+    const { name, projections = [], reactors = [] } = definition;
+    this.health = parts.health;
+    this.metrics = parts.metrics;
+    this.ops = parts.ops;
+    this.secrets = parts.secrets;
+    this.version = parts.version;
+    const tell = busLog(log);
+    this.store = new EventStore({ bus, snapshots: postgresSnapshots(pool, tell), log: tell });
+    this.projections = new ProjectionRunner({
+      bus,
+      schema: schemaOf(name),
+      database: projector,
+      projections,
+      onBatch: (projection, batch) => definition.onBatch?.(projection, batch, (provider) => this.get(provider)),
+      log: tell,
+    });
+    this.reactors = new ReactorRunner({ bus, reactors, log: tell });
+    this.transport = new BusTransport(this);
+    this.#presence = new Presence(bus, name, parts.version, () => this.#announced(), log);
+    this.#observe();
+  }
+
+  /** Connects without waiting for a server: both are tried until they are there. */
+  static async create(
+    definition: ServiceDefinition,
+    config: Record<string, unknown>,
+    credentials: ServiceCredentials,
+    parts: ProcessParts,
+  ): Promise<ServiceHost> {
+    const { name } = definition;
+    const log = parts.log.child({ service: name });
+    const bus = await connectBus({
+      servers: parts.shared.CORTEX_NATS_URL,
+      user: credentials.busUser,
+      pass: credentials.busPassword,
+      service: name,
+      log: busLog(log),
+    });
+    const schema = schemaOf(name);
+    const database = (user: string, password: string) =>
+      databaseConfig(parts.shared.CORTEX_DATABASE_URL, name, { user, password });
+    const serving = database(schema, credentials.databasePassword);
+    const pool = openPool(serving, parts.shared.CORTEX_DATABASE_POOL, busLog(log));
+    const projector = database(`${schema}_projector`, credentials.projectorPassword);
+    return new ServiceHost(definition, config, bus, pool, projector, log, parts.tracer(name), parts);
+  }
+
+  /** A Nest provider of the service. */
+  get<T>(provider: Type<T> | symbol | string): T {
+    if (!this.#get) throw new Error(`${this.definition.name} is not made yet`);
+    return this.#get<T>(provider);
+  }
+
+  /** Tells the edge what the tools are now, when something that `describe` reads has changed. */
+  announce(): Promise<void> {
+    // Before the first announcement there is nothing to correct.
+    return this.#problem === null ? this.#presence.announce() : Promise.resolve();
+  }
+
+  #announced(): AnnouncedTool[] {
+    const { definition } = this;
+    const get: Get = (provider) => this.get(provider);
+    return definition.tools.map(({ announced }) => definition.describe?.(announced, get) ?? announced);
+  }
+
+  /** Called with the application: from here on the service tries to become ready, for as long as it takes. */
+  start(get: Get): void {
+    this.#get = get;
+    void this.#bringUp();
+  }
+
+  /** Resolves when the service takes calls for the first time. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  /** First half of a stop: out of the edge's list, no new call, those under way to their end. */
+  async drain(): Promise<void> {
+    this.#stop.abort();
+    await this.#presence.end();
+    await this.transport.close();
+  }
+
+  /** The service's own say in a stop; an error in it does not hold the stop up. */
+  async stopping(): Promise<void> {
+    if (!this.#get) return;
+    try {
+      await this.definition.stopping?.(this.#get);
+    } catch (error) {
+      this.log.error({ err: error }, 'the service could not prepare its stop');
+    }
+  }
+
+  /** Second half, after Nest's own: runners, connections. */
+  async close(): Promise<void> {
+    await this.drain();
+    for (const cleanup of this.#cleanups.splice(0)) cleanup();
+    await Promise.allSettled([this.projections.stop(), this.reactors.stop()]);
+    await Promise.allSettled([this.bus.drain(), this.pool.end()]);
+  }
+
+  async #bringUp(): Promise<void> {
+    const { bus, definition, log } = this;
+    for (let attempt = 0; !this.#stop.signal.aborted; attempt++) {
+      try {
+        await this.#busUp();
+        await Promise.all([
+          assertStreams(bus, consumersOf(definition)),
+          assertSchema(this.pool, definition.name, definition.migrations ?? {}),
+        ]);
+        break;
+      } catch (error) {
+        const problem = (error as Error).message || String(error);
+        if (problem !== this.#problem) log.warn({ err: error }, `not ready: ${problem}`);
+        this.#problem = problem;
+        await this.#pause(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)]!);
+      }
+    }
+    this.projections.start();
+    void this.reactors.start();
+    for (let attempt = 0; !this.#stop.signal.aborted; attempt++) {
+      try {
+        this.transport.open();
+        await this.#presence.begin();
+        this.#problem = null;
+        this.#ready.resolve();
+        log.info({ tools: definition.tools.length }, 'ready');
+        return;
+      } catch (error) {
+        log.warn({ err: error }, 'could not announce the service');
+        this.#problem = (error as Error).message;
+        await this.#pause(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)]!);
+      }
+    }
+  }
+
+  #busUp(): Promise<void> {
+    if (this.bus.up) return Promise.resolve();
+    this.#problem = 'NATS is not connected';
+    return new Promise((resolve) => {
+      const off = this.bus.onStatus((up) => {
+        if (up) done();
+      });
+      const done = () => {
+        off();
+        this.#stop.signal.removeEventListener('abort', done);
+        resolve();
+      };
+      this.#stop.signal.addEventListener('abort', done);
+    });
+  }
+
+  #pause(ms: number): Promise<void> {
+    const { signal } = this.#stop;
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      signal.addEventListener('abort', done);
+    });
+  }
+
+  #observe(): void {
+    const service = this.definition.name;
+    const { busUp, inFlight } = this.metrics;
+    this.#cleanups.push(
+      this.health.add(`${service}.start`, () => this.#problem),
+      this.health.add(`${service}.bus`, () => (this.bus.up ? null : 'NATS is not connected')),
+      this.metrics.onScrape(async () => {
+        busUp.set({ service }, this.bus.up ? 1 : 0);
+        inFlight.set({ service }, this.transport.runner.inFlight.size);
+        if (this.bus.up) await Promise.all([this.#observeProjections(service), this.#observeConsumers(service)]);
+      }),
+    );
+  }
+
+  async #observeConsumers(service: string): Promise<void> {
+    const { consumerPending, consumerUnacked } = this.metrics;
+    const infos = consumersOf(this.definition).map(async ({ stream, name }) => {
+      const reply = await this.bus.request(`$JS.API.CONSUMER.INFO.${stream}.${name}`, '', { timeoutMs: 1_000 });
+      const info = reply.json<{ num_pending?: number; num_ack_pending?: number }>();
+      consumerPending.set({ service, stream, consumer: name }, info.num_pending ?? 0);
+      consumerUnacked.set({ service, stream, consumer: name }, info.num_ack_pending ?? 0);
+    });
+    await Promise.allSettled(infos);
+  }
+
+  async #observeProjections(service: string): Promise<void> {
+    const { projectionPosition, projectionPending, projectionSkipped } = this.metrics;
+    for (const { projection, seq, pending, skipped } of await this.projections.lag()) {
+      // What is unknown is not nought: it goes missing from the scrape.
+      if (seq === null) projectionPosition.remove({ service, projection });
+      else projectionPosition.set({ service, projection }, seq);
+      projectionSkipped.set({ service, projection }, skipped);
+      if (pending === null) projectionPending.remove({ service, projection });
+      else projectionPending.set({ service, projection }, pending);
+    }
+  }
 }

@@ -1,11 +1,13 @@
-export { nearest } from './arguments.js';
+export { argumentsOf, nearest, type Arguments } from './arguments.js';
 export type { ToolContext } from './context.js';
 export { defineCommand, defineQuery, type Endpoint } from './endpoint.js';
 export { HealthRegistry, type Check } from './health.js';
-export type { ServiceHost } from './host.js';
+export { ServiceHost } from './host.js';
 export { Metrics } from './metrics.js';
 export { opsRoutes, type OpsRoutes } from './ops.js';
-export { runService, runServices, type HttpPart, type Runnable, type RunOptions } from './run.js';
+export { startProcess, type HttpPart, type Runnable, type RunningProcess, type RunOptions } from './process.js';
+export { runService, runServices } from './run.js';
+export { runTool, type ToolOptions, type ToolReply } from './runner.js';
 export { loadSecrets, type Secrets } from './secrets.js';
 export {
   BUS,
@@ -17,6 +19,7 @@ export {
   LOG,
   ServiceKit,
   STORE,
+  type Get,
   type ServiceDefinition,
 } from './service.js';
 export {

@@ -5,6 +5,14 @@ export type CallKind = 'tool' | 'query' | 'cmd';
 /** Milliseconds to seconds-scale calls; a shell command may take minutes. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
 
+const SCRAPE_MS = 2_000;
+
+const within = (ms: number, work: Promise<void>): Promise<void> => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  return Promise.race([work, promise]).finally(() => clearTimeout(timer));
+};
+
 /** The process's Prometheus metrics. Add your own with `registers: [metrics.registry]`. */
 export class Metrics {
   readonly registry = new Registry();
@@ -79,6 +87,20 @@ export class Metrics {
     labelNames: ['service', 'stream', 'consumer'],
     registers: [this.registry],
   });
+
+  readonly #scrapes = new Set<() => Promise<void>>();
+
+  /** Values that are asked for when somebody looks; returns the way to take it out again. */
+  onScrape(fill: () => Promise<void>): () => void {
+    this.#scrapes.add(fill);
+    return () => void this.#scrapes.delete(fill);
+  }
+
+  /** In Prometheus' text format. What cannot be learned in time is left as it was. */
+  async text(): Promise<string> {
+    await Promise.allSettled([...this.#scrapes].map((fill) => within(SCRAPE_MS, fill())));
+    return this.registry.metrics();
+  }
 
   /** CPU, memory, event loop and collector of the process. */
   watchProcess(): void {

@@ -21,7 +21,7 @@ export function opsRoutes(health: HealthRegistry, metrics: Metrics, services: re
       const { ready, checks } = health.report();
       json(res, ready ? 200 : 503, { ready, checks });
     } else {
-      metrics.registry.metrics().then(
+      metrics.text().then(
         (text) => res.writeHead(200, { 'content-type': metrics.registry.contentType }).end(text),
         () => res.writeHead(500).end(),
       );

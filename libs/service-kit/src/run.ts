@@ -1,30 +1,51 @@
-import type { INestApplication, Type } from '@nestjs/common';
+import { isCortexError } from '@cortex/contracts';
+import type { Type } from '@nestjs/common';
+import { startProcess, type Runnable, type RunningProcess, type RunOptions } from './process.js';
 import type { ServiceDefinition } from './service.js';
 
-/** The HTTP part of a service that has a listener (the edge). */
-export interface HttpPart {
-  /** Makes the application of the module; the kit adds the bus transport to it. */
-  create(module: unknown): Promise<INestApplication>;
-  /** Routes and sockets, when every provider is there. */
-  listen(app: INestApplication): Promise<void>;
-  /** First step of a stop: take no new request, wait for the answers under way, end the streams. */
-  drain(app: INestApplication): Promise<void>;
-}
+/** EX_CONFIG of sysexits: starting again will not help. */
+const BAD_CONFIG = 78;
 
-export interface Runnable {
-  module: Type;
-  def: ServiceDefinition;
-  http?: HttpPart;
-}
-
-export interface RunOptions {
-  /** Default `process.env`. */
-  env?: NodeJS.ProcessEnv;
-}
-
-/** One process with one or more services; ends by SIGTERM or SIGINT, after the calls in flight. */
+/**
+ * One process with one or more services. SIGTERM or SIGINT end it with code 0 after the calls under way (20 s at most);
+ * a second signal ends it at once. Code 78: the configuration is unusable, and standard error says all that is wrong with it.
+ */
 export async function runServices(services: readonly Runnable[], options: RunOptions = {}): Promise<void> {
-  throw new Error(`no body yet ${services.length} ${options.env === undefined}`);
+  let running: RunningProcess;
+  try {
+    running = await startProcess(services, options);
+  } catch (error) {
+    const config = isCortexError(error) && error.kind === 'failed_precondition';
+    process.stderr.write(
+      config ? `${error.message}\n` : `${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+    );
+    process.exit(config ? BAD_CONFIG : 1);
+  }
+  const { log, opsPort } = running;
+
+  let signals = 0;
+  const end = (signal: NodeJS.Signals) => {
+    if (signals++ > 0) process.exit(128 + (signal === 'SIGINT' ? 2 : 15));
+    log.info({ signal }, 'stopping');
+    void running.stop().then(() => process.exit(0));
+  };
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
+  // Whatever throws where nobody catches has left things in an unknown state: the supervisor starts a clean process.
+  const crash = (error: unknown) => {
+    log.fatal({ err: error }, 'crashed');
+    process.exit(1);
+  };
+  process.on('uncaughtException', crash);
+  process.on('unhandledRejection', crash);
+
+  const names = services.map(({ def }) => def.name);
+  if (opsPort !== null) {
+    log.info({ port: opsPort }, 'health, ready and metrics');
+    process.send?.({ cortex: 'ops', port: opsPort });
+  }
+  await running.ready;
+  process.send?.({ cortex: 'ready', services: names });
 }
 
 export const runService = (module: Type, def: ServiceDefinition, options?: RunOptions): Promise<void> =>

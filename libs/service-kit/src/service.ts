@@ -1,6 +1,6 @@
-import type { ServiceName } from '@cortex/contracts';
+import type { AnnouncedTool, ServiceName } from '@cortex/contracts';
 import type { Migrations, Projection, Reactor } from '@cortex/eventstore';
-import type { DynamicModule, Provider } from '@nestjs/common';
+import type { DynamicModule, Provider, Type } from '@nestjs/common';
 import type { z } from 'zod';
 import type { Endpoint } from './endpoint.js';
 import type { ServiceHost } from './host.js';
@@ -21,7 +21,19 @@ export interface ServiceDefinition<C extends z.ZodObject = z.ZodObject> {
   stateTables?: readonly string[];
   /** The service's adapters: sockets, timers, clients. */
   providers?: readonly Provider[];
+  /**
+   * Changes how a tool is announced by what is so at run time, such as a list at the end of its description; never its name,
+   * tier or schema's meaning. Asked again at every `host.announce()`.
+   */
+  describe?(tool: AnnouncedTool, get: Get): AnnouncedTool;
+  /** After each batch that this instance's projections applied, for hints to other instances. */
+  onBatch?(projection: string, batch: { seq: number; workspaces: ReadonlySet<string> }, get: Get): void;
+  /** At an orderly stop, when no new call comes and before those under way are waited for: end what would hold them. */
+  stopping?(get: Get): void | Promise<void>;
 }
+
+/** Finds a Nest provider of the service. */
+export type Get = <T>(provider: Type<T> | symbol | string) => T;
 
 /** Checks what the types cannot: that no two tools, queries or commands share a name. */
 export function defineService<C extends z.ZodObject>(definition: ServiceDefinition<C>): ServiceDefinition<C> {

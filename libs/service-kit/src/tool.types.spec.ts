@@ -33,7 +33,7 @@ it('does not compile without tier and actions, nor with a wrong answer', () => {
   // @ts-expect-error tier may not be missing
   defineTool({ ...withoutTier, handle });
   // @ts-expect-error actions may not be missing
-  expect(() => defineTool({ ...withoutActions, handle })).toThrow();
+  expect(() => defineTool({ ...withoutActions, handle })).toThrow(TypeError);
   // @ts-expect-error the answer is not what the output says
   defineTool({ ...spec, handle: () => ({ status: 'other', by: 1 }) });
 });

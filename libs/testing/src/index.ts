@@ -4,5 +4,16 @@ export { otlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-recei
 export { postgresFixture, type PostgresFixture } from './postgres-fixture.js';
 export { projectionFixture, type ProjectionFixture } from './projection-fixture.js';
 export { specFor } from './spec-for.js';
-export { startService, type CallOptions, type FramedReply, type RunningService } from './start-service.js';
+export {
+  startService,
+  type CallOptions,
+  type FramedReply,
+  type RunningService,
+  type Startable,
+  type StartOptions,
+} from './start-service.js';
 export { startsWithoutTools } from './starts-without-tools.js';
+export { counter, type CounterCommand, type CounterEvent, type CounterState } from './sample/counter.decider.js';
+export { counterGet, counterIncrement, counterService } from './sample/counter.service.js';
+export { counterMigrations, counters, type CounterDb } from './sample/counters.projection.js';
+export { testHome, type TestHome } from './test-home.js';

@@ -76,7 +76,12 @@ const read = ({ resourceSpans }: Export): ReceivedSpan[] =>
     const service = String(attributesOf(resource.attributes)['service.name']);
     return scopeSpans.flatMap((scope) =>
       scope.spans.map(({ traceId, spanId, parentSpanId, name, kind, attributes, status }) => ({
-        ...{ traceId, spanId, parentSpanId, name, kind, service },
+        traceId,
+        spanId,
+        parentSpanId,
+        name,
+        kind,
+        service,
         attributes: attributesOf(attributes),
         status: status?.code ?? 0,
       })),

@@ -24,6 +24,7 @@ export function specFor<Command, Event extends EventShape, State>(decider: Decid
       const state = past.reduce<State>((s, event) => decider.evolve(s, { ...META, ...event }), decider.initial);
       const decide = () => decider.decide(command, state);
       return {
+        // oxlint-disable-next-line unicorn/no-thenable -- it reads `given(...).when(...).then(...)`, and nobody awaits it
         then: (...events) => expect(decide()).toEqual(events),
         thenNothing: () => expect(decide()).toEqual([]),
         thenRejects(kind, field) {

@@ -1,0 +1,192 @@
+import { ask, traceparentOf } from '@cortex/bus';
+import { isCortexError, NO_WORKSPACE, type BusRequest, type CallScope, type Principal } from '@cortex/contracts';
+import {
+  tenantDb,
+  waitFor,
+  type CommitContext,
+  type Decider,
+  type EventShape,
+  type Projection,
+} from '@cortex/eventstore';
+import type { Type } from '@nestjs/common';
+import { context, SpanKind, SpanStatusCode, trace, type Context, type Span } from '@opentelemetry/api';
+import type { Kysely } from 'kysely';
+import type { Logger } from 'pino';
+import type { ToolContext } from './context.js';
+import type { ServiceHost } from './host.js';
+import { idsOf, type CallIds } from './ids.js';
+import type { Flight } from './in-flight.js';
+import { Waiting } from './tool.js';
+
+/** Key of a reply's `_meta` that says a view was more than 2 s behind. */
+export const STALE = 'cortex/stale';
+
+/** The context of one try of one call, and what the kit keeps of it for the reply. */
+export class Call implements ToolContext {
+  /** Highest sequence that this call committed. */
+  lastSeq: number | undefined;
+  /** Whether a view was behind. */
+  stale = false;
+  readonly #at = new Date().toISOString();
+  #ids: CallIds | undefined;
+  #log: Logger | undefined;
+
+  constructor(
+    readonly host: ServiceHost,
+    readonly request: BusRequest,
+    readonly name: string,
+    readonly flight: Flight,
+    readonly span: Span,
+    readonly spanContext: Context,
+  ) {}
+
+  now(): string {
+    return this.#at;
+  }
+  newId(prefix?: string): string {
+    return this.#idSource.next(prefix);
+  }
+  get caller(): Principal {
+    return this.request.principal;
+  }
+  get scope(): CallScope {
+    return this.request.scope;
+  }
+  get workspace(): string | null {
+    return this.request.workspace_id;
+  }
+  get call_id(): string {
+    return this.request.call_id;
+  }
+  get mode(): string | undefined {
+    return this.request.mode;
+  }
+  get resume(): boolean {
+    return this.request.resume === true;
+  }
+  get approval(): BusRequest['approval'] {
+    return this.request.approval;
+  }
+  get signal(): AbortSignal {
+    return this.flight.signal;
+  }
+  get deadline_ms(): number {
+    return Math.max(0, Math.round(this.flight.deadline - performance.now()));
+  }
+  get log(): Logger {
+    const { traceId, spanId } = this.span.spanContext();
+    return (this.#log ??= this.host.log.child({
+      call_id: this.call_id,
+      call: this.name,
+      ...(!/^0+$/.test(traceId) && { trace_id: traceId, span_id: spanId }),
+    }));
+  }
+  get<T>(provider: Type<T> | symbol | string): T {
+    return this.host.get(provider);
+  }
+
+  async execute<Command, Event extends EventShape, State>(
+    decider: Decider<Command, Event, State>,
+    id: string,
+    command: Command,
+    options: { workspace?: string | null } = {},
+  ): Promise<{ seq: number }> {
+    const workspace = options.workspace === undefined ? this.workspace : options.workspace;
+    return this.#spanned(`commit ${decider.subject}`, SpanKind.PRODUCER, async (span) => {
+      const executed = await this.host.store.execute(decider, workspace, id, command, this.#commitContext(span));
+      // Nothing recorded counts too: the caller has seen the state as of that sequence.
+      this.lastSeq = Math.max(this.lastSeq ?? 0, executed.seq);
+      span.setAttributes({ 'cortex.seq': executed.seq, 'cortex.events': executed.events.length });
+      return { seq: executed.seq };
+    });
+  }
+
+  load<Command, Event extends EventShape, State>(
+    decider: Decider<Command, Event, State>,
+    id: string,
+    options: { workspace?: string | null } = {},
+  ): Promise<{ state: State; seq: number }> {
+    return this.host.store.load(decider, options.workspace === undefined ? this.workspace : options.workspace, id);
+  }
+
+  async read<Event extends EventShape, Db>(projection: Projection<Event, Db>): Promise<Kysely<Db>> {
+    const { bus, pool } = this.host;
+    const seq = Math.max(this.lastSeq ?? 0, this.request.after ?? 0);
+    if (seq > 0) {
+      try {
+        await waitFor({ bus, pool, projection, seq, signal: this.signal });
+      } catch (error) {
+        // A view that is behind still answers, and the answer says so; a call that has ended does not.
+        if (this.signal.aborted || !isCortexError(error) || error.kind !== 'unavailable') throw error;
+        this.stale = true;
+        this.log.warn({ projection: projection.name, seq }, 'a view is behind; answered with what it has');
+      }
+    }
+    return tenantDb<Db>(pool, this.workspace ?? NO_WORKSPACE);
+  }
+
+  async ask<T = unknown>(subject: string, args: Record<string, unknown>): Promise<T> {
+    const key = this.#idSource.ask();
+    return this.#spanned(`ask ${subject}`, SpanKind.CLIENT, async (span) => {
+      const { data } = await ask(
+        this.host.bus,
+        subject,
+        {
+          v: 1,
+          call_id: this.call_id,
+          workspace_id: this.workspace,
+          principal: this.caller,
+          scope: this.scope,
+          ...(this.mode !== undefined && { mode: this.mode }),
+          args,
+          deadline_ms: this.deadline_ms,
+          ...(key !== undefined && { idempotency_key: key }),
+          ...(this.request.caller !== undefined && { caller: this.request.caller }),
+          ...this.#traceparent(span),
+        },
+        this.signal,
+      );
+      return data as T;
+    });
+  }
+
+  wait(until: { subject: string; after: number; until: string; poll_ms?: number }): Waiting {
+    return new Waiting(until);
+  }
+
+  get #idSource(): CallIds {
+    return (this.#ids ??= idsOf(this.request, this.name));
+  }
+
+  #commitContext(span: Span): CommitContext {
+    const { principal, scope } = this.request;
+    return {
+      commitId: this.#idSource.commit(),
+      at: this.#at,
+      actor: { kind: principal.type, id: principal.id },
+      ...(scope.session_id !== undefined && { session_id: scope.session_id }),
+      ...(scope.project !== undefined && { project: scope.project }),
+      correlation_id: this.call_id,
+      causation_id: this.call_id,
+      ...this.#traceparent(span),
+      signal: this.signal,
+    };
+  }
+
+  #traceparent(span: Span): { traceparent?: string } {
+    const traceparent = traceparentOf(span.spanContext());
+    return traceparent === undefined ? {} : { traceparent };
+  }
+
+  async #spanned<T>(name: string, kind: SpanKind, work: (span: Span) => Promise<T>): Promise<T> {
+    const span = this.host.tracer.startSpan(name, { kind }, this.spanContext);
+    try {
+      return await context.with(trace.setSpan(this.spanContext, span), work, undefined, span);
+    } catch (error) {
+      span.setStatus({ code: SpanStatusCode.ERROR, message: isCortexError(error) ? error.kind : 'internal' });
+      throw error;
+    } finally {
+      span.end();
+    }
+  }
+}

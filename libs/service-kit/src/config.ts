@@ -1,0 +1,115 @@
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { CortexError, schemaOf } from '@cortex/contracts';
+import { z } from 'zod';
+import { loadSecrets, type Secrets } from './secrets.js';
+import type { ServiceDefinition } from './service.js';
+
+const share = (fallback: number) => z.coerce.number().min(0).max(1).default(fallback);
+
+/** Variables that every service understands; the others are its own `config`. */
+export const SharedVariables = z.object({
+  CORTEX_HOME: z
+    .string()
+    .default('~/.cortex')
+    .transform((home) => resolve(home.replace(/^~(?=\/|$)/, homedir()))),
+  CORTEX_NATS_URL: z.string().min(1),
+  CORTEX_NATS_USER: z.string().min(1).optional(),
+  CORTEX_NATS_PASSWORD: z.string().min(1).optional(),
+  /** Host, port and database; credentials in it are not used. */
+  CORTEX_DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be like postgres://host:5432/cortex' }),
+  CORTEX_DATABASE_PASSWORD: z.string().min(1).optional(),
+  CORTEX_DATABASE_PROJECTOR_PASSWORD: z.string().min(1).optional(),
+  CORTEX_DATABASE_POOL: z.coerce.number().int().min(1).max(100).default(4),
+  /** `/health`, `/ready`, `/metrics` of a process without the edge; 0 takes a free port. */
+  CORTEX_OPS_PORT: z.coerce.number().int().min(0).max(65_535).default(9464),
+  CORTEX_OPS_HOST: z.string().min(1).default('127.0.0.1'),
+  CORTEX_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  CORTEX_TRACE_SAMPLE: share(0.1).optional(),
+  OTEL_TRACES_SAMPLER_ARG: share(0.1).optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.url().optional(),
+  OTEL_SDK_DISABLED: z.string().optional(),
+  OTEL_BSP_SCHEDULE_DELAY: z.coerce.number().int().positive().default(5_000),
+});
+export type Environment = z.output<typeof SharedVariables>;
+
+export interface ServiceCredentials {
+  busUser: string;
+  busPassword: string;
+  databasePassword: string;
+  projectorPassword: string;
+}
+
+export interface ParsedConfig {
+  shared: Environment;
+  secrets: Secrets | null;
+  /** Per service, in the order given. */
+  services: { config: Record<string, unknown>; credentials: ServiceCredentials }[];
+}
+
+/** Throws one error that names every variable that is missing or wrong, for all services of the process. */
+export function readConfig(
+  definitions: readonly ServiceDefinition[],
+  env: NodeJS.ProcessEnv = process.env,
+): ParsedConfig {
+  const faults = new Set<string>();
+  // An empty variable is what compose files and charts make of an unset one.
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
+  const parse = <T extends z.ZodObject>(schema: T): z.output<T> | undefined => {
+    const parsed = schema.safeParse(given);
+    if (parsed.success) return parsed.data;
+    for (const { path, message } of parsed.error.issues) {
+      const name = String(path[0] ?? 'environment');
+      faults.add(given[name] === undefined ? `${name} is missing` : `${name} ${problemOf(message)}`);
+    }
+    return undefined;
+  };
+  const shared = parse(SharedVariables);
+  const configs = definitions.map((definition) => parse(definition.config));
+  const secrets = shared ? loadSecrets(shared.CORTEX_HOME) : null;
+  const services = definitions.map(({ name }, i) => {
+    const credential = (variable: string, stored: string | undefined): string => {
+      // With several services in one process a variable could only hold one service's password.
+      const value = (definitions.length === 1 ? given[variable] : undefined) ?? stored;
+      if (value === undefined && shared) {
+        const where = join(shared.CORTEX_HOME, 'config', 'secrets.json');
+        faults.add(
+          `${variable} of ${name} is missing, and ${secrets ? `${where} has none for it` : `there is no ${where}`}`,
+        );
+      }
+      return value ?? '';
+    };
+    const schema = schemaOf(name);
+    const roles = secrets?.database as Record<string, unknown> | undefined;
+    return {
+      config: configs[i] ?? {},
+      credentials: {
+        busUser: (definitions.length === 1 ? shared?.CORTEX_NATS_USER : undefined) ?? name,
+        busPassword: credential('CORTEX_NATS_PASSWORD', secrets?.bus[name]),
+        databasePassword: credential('CORTEX_DATABASE_PASSWORD', roles?.[schema] as string | undefined),
+        projectorPassword: credential(
+          'CORTEX_DATABASE_PROJECTOR_PASSWORD',
+          roles?.[`${schema}_projector`] as string | undefined,
+        ),
+      },
+    };
+  });
+  if (shared === undefined || faults.size > 0) throw configFault([...faults]);
+  return { shared, secrets, services };
+}
+
+/** zod's own words begin with a capital and repeat "Invalid input"; a variable's value is never shown, it may be a secret. */
+const problemOf = (message: string): string =>
+  /^[a-z]/.test(message) ? message : `is wrong: ${message.replace(/^Invalid input: /, '')}`;
+
+const configFault = (faults: readonly string[]): CortexError =>
+  new CortexError(
+    'failed_precondition',
+    'configuration',
+    `is not usable:\n  ${faults.join('\n  ')}\n`,
+    'set these variables',
+    {
+      details: { faults },
+    },
+  );

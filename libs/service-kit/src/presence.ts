@@ -1,0 +1,90 @@
+import { hostname } from 'node:os';
+import type { Bus } from '@cortex/bus';
+import { BUCKETS, type AnnouncedTool, type ToolAnnouncement } from '@cortex/contracts';
+import type { Logger } from 'pino';
+
+const RENEW_MS = 3_000;
+
+/**
+ * Tells the edge what a service offers (`cortex_tools`, stays) and that this instance lives (`cortex_nodes`, ten seconds,
+ * renewed every three).
+ */
+export class Presence {
+  readonly #key: string;
+  readonly #node: string;
+  #announcing: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
+  #renewing: Promise<void> = Promise.resolve();
+  #unsubscribe: (() => void) | undefined;
+
+  constructor(
+    readonly bus: Bus,
+    readonly service: string,
+    readonly version: string,
+    /** The tools as they are now. */
+    readonly tools: () => AnnouncedTool[],
+    readonly log: Logger,
+  ) {
+    this.#key = `${service}.${bus.instance}`;
+    this.#node = JSON.stringify({
+      service,
+      instance: bus.instance,
+      version,
+      host: hostname(),
+      pid: process.pid,
+      started_at: new Date().toISOString(),
+    });
+  }
+
+  /** First the tools, then the life sign: nobody sees an instance whose tools are not known. */
+  async begin(): Promise<void> {
+    await this.announce();
+    await this.#renew();
+    this.#timer = setInterval(() => this.#tick(), RENEW_MS).unref();
+    // What the edge learned may have gone with the server that held it.
+    this.#unsubscribe = this.bus.onStatus((up) => up && this.#tick(true));
+  }
+
+  /** At an orderly stop the tools leave the list at once rather than after ten seconds. */
+  async end(): Promise<void> {
+    if (!this.#timer) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#unsubscribe?.();
+    await this.#renewing;
+    if (!this.bus.up) return;
+    await this.bus
+      .kv(BUCKETS.nodes.name)
+      .delete(this.#key)
+      .catch((error: unknown) => this.log.warn({ err: error }, 'could not take back the life sign; it lapses in 10 s'));
+  }
+
+  /** Tells what the tools are now. One at a time, so that the last word is the newest. */
+  announce(): Promise<void> {
+    const mine = this.#announcing.then(() => this.#announce());
+    this.#announcing = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async #announce(): Promise<void> {
+    const announcement: ToolAnnouncement = { service: this.service, version: this.version, tools: this.tools() };
+    const text = JSON.stringify(announcement);
+    const bucket = this.bus.kv(BUCKETS.tools.name);
+    const there = await bucket.get(this.service);
+    // An unchanged list is not written again: every write wakes every edge.
+    if (there && Buffer.from(there.value).toString() === text) return;
+    await bucket.put(this.service, text);
+  }
+
+  async #renew(): Promise<void> {
+    await this.bus.kv(BUCKETS.nodes.name).put(this.#key, this.#node);
+  }
+
+  #tick(announce = false): void {
+    if (!this.bus.up) return;
+    this.#renewing = this.#renewing
+      .then(() => (announce ? this.announce() : undefined))
+      .then(() => (this.#timer ? this.#renew() : undefined))
+      .catch((error: unknown) => this.log.warn({ err: error }, 'could not renew the life sign'));
+  }
+}

@@ -1,0 +1,54 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { schemaOf, SERVICES, type BusUser } from '@cortex/contracts';
+import type { Secrets } from '@cortex/service-kit';
+
+export interface TestHome extends AsyncDisposable {
+  /** `CORTEX_HOME`. */
+  readonly dir: string;
+}
+
+/** A home with secrets like the launcher's: in `given`, which stays, unless it has some already, or in a folder of its own. */
+export async function testHome(
+  passwords: { bus: (user: BusUser) => string; database: (role: string) => string },
+  given?: string,
+): Promise<TestHome> {
+  const dir = given ?? (await mkdtemp(join(tmpdir(), 'cortex-test-home-')));
+  const file = join(dir, 'config', 'secrets.json');
+  if (!existsSync(file)) {
+    await mkdir(join(dir, 'config'), { recursive: true, mode: 0o700 });
+    await writeFile(file, JSON.stringify(secretsOf(passwords)), { mode: 0o600 });
+  }
+  return {
+    dir,
+    async [Symbol.asyncDispose]() {
+      if (given === undefined) await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+function secretsOf(passwords: Parameters<typeof testHome>[0]): Secrets {
+  const random = () => randomBytes(32).toString('hex');
+  const roles = SERVICES.flatMap((name) => [schemaOf(name), `${schemaOf(name)}_projector`]);
+  const issuer = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const device = generateKeyPairSync('ed25519');
+  return {
+    version: 1,
+    bus: Object.fromEntries(SERVICES.map((name) => [name, passwords.bus(name)])),
+    database: {
+      admin: { user: 'postgres', password: passwords.database('postgres') },
+      ...Object.fromEntries(roles.map((role) => [role, passwords.database(role)])),
+    } as Secrets['database'],
+    webhook_token: random(),
+    client_token: random(),
+    state_key: random(),
+    audit_hash_key: random(),
+    device_server_key: device.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
+    issuer: { kid: 'test', private_jwk: issuer.privateKey.export({ format: 'jwk' }) as Record<string, unknown> },
+    admin_secret: random(),
+    cron_secret: random(),
+  };
+}
