@@ -22,14 +22,11 @@ const section = (title: string, lines: readonly string[]): string => `## ${title
 const code = (text: string): string => `\`${text}\``;
 const codes = (texts: readonly string[]): string => texts.map(code).join(' ');
 
-/** Event types are types alone, so the text of the contracts is what tells them. */
-function eventTypes(): string[] {
-  const files = globSync('libs/contracts/src/**/*.ts', { cwd: ROOT }).filter((file) => !file.endsWith('.spec.ts'));
-  const types = files.flatMap((file) => {
-    const text = readFileSync(join(ROOT, file), 'utf8');
-    return [...text.matchAll(/\btype: '([A-Z][A-Za-z]+)'/g)].map(([, type = '']) => type);
-  });
-  return [...new Set(types)].toSorted();
+/** What a pattern finds in the sources: for what the code says in no list. */
+function said(files: string, pattern: RegExp): string[] {
+  const sources = globSync(files, { cwd: ROOT }).filter((file) => !file.endsWith('.spec.ts'));
+  const found = sources.flatMap((file) => [...readFileSync(join(ROOT, file), 'utf8').matchAll(pattern)]);
+  return [...new Set(found.map(([, name = '']) => name))].toSorted((a, b) => a.localeCompare(b));
 }
 
 function commands(command: Command, path: string): string[] {
@@ -73,7 +70,7 @@ async function surface(): Promise<string> {
     INTRODUCTION,
     section('Tools', tools),
     section('Scopes', Object.values(contracts.SCOPES).map(code)),
-    section('Event types', eventTypes().map(code)),
+    section('Event types', said('libs/contracts/src/**/*.ts', /\btype: '([A-Z][A-Za-z]+)'/g).map(code)),
     section('Subjects', [
       ...samples.map(code),
       ...contracts.ACCESS.map(({ subject, senders }) => `${code(subject)} sent by ${senders.join(', ')}`),
@@ -87,6 +84,9 @@ async function surface(): Promise<string> {
     ),
     section('Environment', [
       `every service: ${codes(Object.keys(SharedVariables.shape).toSorted())}`,
+      ...['cli', 'device-client'].map(
+        (program) => `${program}: ${codes(said(`services/${program}/src/**/*.ts`, /\benv\['([A-Z][A-Z_]+)'\]/g))}`,
+      ),
       ...variables.filter(([, names]) => names.length > 0).map(([service, names]) => `${service}: ${codes(names)}`),
     ]),
     // The bench hands its words on to a command line of its own.
