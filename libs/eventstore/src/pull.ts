@@ -9,6 +9,8 @@ export interface Delivered extends LogMessage {
   deliverySeq: number;
   /** 1 for the first delivery of this message. */
   delivery: number;
+  /** Messages of the consumer that come after this one. */
+  pending: number;
   /** Where it is acknowledged. */
   ack: string;
 }
@@ -58,6 +60,7 @@ export class Pull {
   readonly #watch: NodeJS.Timeout;
   #buffer: Delivered[] = [];
   #asked = 0;
+  #batch: number;
   #heard = performance.now();
   #lost: PullLost | undefined;
   #wake: (() => void) | undefined;
@@ -65,11 +68,13 @@ export class Pull {
   constructor(options: PullOptions) {
     const { bus } = options;
     this.#options = options;
+    this.#batch = options.batch;
     this.#inbox = createInbox(inboxPrefix(bus.service));
     this.#subscription = bus.subscribe(this.#inbox, (message) => this.#take(message));
     this.#offStatus = bus.onStatus((up) => up || this.#lose('the bus went away'));
     this.#watch = setInterval(() => {
-      if (performance.now() - this.#heard > 2.5 * HEARTBEAT_MS) this.#lose('heartbeats are missing');
+      // One that was answered in full is silent, however long its messages are worked on.
+      if (this.#asked > 0 && performance.now() - this.#heard > 2.5 * HEARTBEAT_MS) this.#lose('heartbeats are missing');
     }, HEARTBEAT_MS / 2).unref();
     if (!bus.up) this.#lose('the bus is away');
   }
@@ -79,8 +84,12 @@ export class Pull {
     return this.#buffer.length;
   }
 
-  /** All that has come, at least one message; [] when `waitMs` passed or the signal aborted. Errors: `PullLost`. */
-  async next(waitMs: number, signal?: AbortSignal): Promise<Delivered[]> {
+  /**
+   * All that has come, at least one message; [] when `waitMs` passed or the signal aborted. `batch` is what a new pull
+   * asks for, if one is needed. Errors: `PullLost`.
+   */
+  async next(waitMs: number, signal?: AbortSignal, batch?: number): Promise<Delivered[]> {
+    if (batch !== undefined) this.#batch = batch;
     if (this.#buffer.length === 0) {
       this.#ask();
       await new Promise<void>((resolve) => {
@@ -113,7 +122,8 @@ export class Pull {
 
   #ask(): void {
     if (this.#asked > 0 || this.#lost) return;
-    const { bus, stream, consumer, batch } = this.#options;
+    const { bus, stream, consumer } = this.#options;
+    const batch = this.#batch;
     this.#asked = batch;
     this.#heard = performance.now();
     const request = { batch, expires: EXPIRES_MS * NS, idle_heartbeat: HEARTBEAT_MS * NS };
@@ -164,8 +174,14 @@ function readDelivery(message: BusMessage, { stream, consumer }: PullOptions): D
   const tokens = ack.split('.');
   const at = tokens.length > 9 ? 4 : 2;
   if (tokens[at] !== stream || tokens[at + 1] !== consumer) return null;
-  const [delivery, seq, deliverySeq] = [2, 3, 4].map((n) => Number(tokens[at + n])) as [number, number, number];
+  const [delivery, seq, deliverySeq, , pending] = tokens.slice(at + 2).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   if (!(delivery > 0 && seq > 0 && deliverySeq > 0)) return null;
   const { subject, data, headers } = message;
-  return { subject, data, ...(headers && { headers }), seq, deliverySeq, delivery, ack };
+  return { subject, data, ...(headers && { headers }), seq, deliverySeq, delivery, pending, ack };
 }

@@ -1,4 +1,4 @@
-import type { Bus, Log } from '@cortex/bus';
+import type { Log } from '@cortex/bus';
 import { assertVersions, type EventShape, type EventVersions } from './decider.js';
 import { assertConsumer, type Of } from './projection.js';
 
@@ -28,16 +28,4 @@ export function defineReactor<Event extends EventShape>(spec: ReactorSpec<Event>
   assertConsumer('reactor', spec);
   assertVersions(spec.name, spec);
   return Object.freeze({ ...spec });
-}
-
-export interface ReactorRunnerOptions {
-  bus: Bus;
-  reactors: readonly Reactor[];
-  log?: Log;
-}
-
-export class ReactorRunner {
-  constructor(readonly options: ReactorRunnerOptions) {}
-  async start(): Promise<void> {}
-  async stop(): Promise<void> {}
 }

@@ -65,8 +65,14 @@ export async function assertTablesOwned(client: pg.ClientBase, schema: string, o
 /**
  * Grants and row-level security of a schema, all of it anew: the service reads what projections write and writes only its
  * own tables, the projector the other way round, and every table with a `workspace_id` shows the service one workspace.
+ * `only`: these tables instead of all.
  */
-export async function secureSchema(client: pg.ClientBase, schema: string, owners: TableOwners): Promise<void> {
+export async function secureSchema(
+  client: pg.ClientBase,
+  schema: string,
+  owners: TableOwners,
+  only?: readonly string[],
+): Promise<void> {
   const service = name(schema);
   const projector = name(`${schema}_projector`);
   const owner = name(`${schema}_owner`);
@@ -74,11 +80,12 @@ export async function secureSchema(client: pg.ClientBase, schema: string, owners
   const statements = [
     `revoke all on schema ${service} from public`,
     `grant usage on schema ${service} to ${service}, ${projector}`,
-    `revoke all on all tables in schema ${service} from public, ${service}, ${projector}`,
     `grant usage, select on all sequences in schema ${service} to ${service}, ${projector}`,
   ];
   for (const { name: relation, kind, tenant } of await relationsOf(client, schema)) {
+    if (only && !only.includes(relation)) continue;
     const table = `${service}.${name(relation)}`;
+    statements.push(`revoke all on ${table} from public, ${service}, ${projector}`);
     const grant = (what: string, to: string) => statements.push(`grant ${what} on ${table} to ${to}`);
     const all = 'select, insert, update, delete';
     if (kind === 'v' || relation.startsWith('kysely_migration')) grant('select', service);

@@ -1,0 +1,74 @@
+import { Kysely, PostgresDialect } from 'kysely';
+import pg from 'pg';
+
+/**
+ * One connection, and on it the advisory locks: a lost connection gives the locks back and undoes the transaction in the
+ * same moment, so that who has lost a lock cannot go on writing. All projections of a service share it, in turns.
+ */
+export class ProjectorConnection {
+  readonly #config: pg.ClientConfig;
+  #current: Promise<Connected> | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(config: pg.ClientConfig) {
+    this.#config = config;
+  }
+
+  /** Runs alone on the connection, which is made when there is none. */
+  use<T>(fn: (connected: Connected) => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(async () => fn(await this.#connect()));
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  async close(): Promise<void> {
+    await this.#turn;
+    const connected = await this.#current?.catch(() => undefined);
+    this.#current = undefined;
+    await connected?.client.end().catch(() => {});
+  }
+
+  #connect(): Promise<Connected> {
+    this.#current ??= this.#open().catch((error: unknown) => {
+      this.#current = undefined;
+      throw error;
+    });
+    return this.#current;
+  }
+
+  async #open(): Promise<Connected> {
+    const client = new pg.Client({ connectionTimeoutMillis: 5000, keepAlive: true, ...this.#config });
+    const gone = () => {
+      this.#current = undefined;
+    };
+    client.on('error', gone); // without a listener the process would end
+    client.on('end', gone);
+    await client.connect();
+    // Kysely wants a pool; this one has the one connection, which nothing closes but its own end.
+    const kept = Object.assign(client, { release: () => {} });
+    const pool = { connect: () => Promise.resolve(kept), end: () => Promise.resolve(), options: {} };
+    const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: pool as never }) });
+    return { client, db, locks: new Set() };
+  }
+}
+
+export interface Connected {
+  client: pg.Client;
+  db: Kysely<unknown>;
+  /** Advisory locks held on this connection. */
+  locks: Set<string>;
+}
+
+/** True when this connection has the lock, newly or already. */
+export async function tryLock({ client, locks }: Connected, key: string): Promise<boolean> {
+  if (locks.has(key)) return true;
+  const { rows } = await client.query<{ got: boolean }>('select pg_try_advisory_lock(hashtextextended($1, 0)) as got', [
+    key,
+  ]);
+  if (rows[0]?.got) locks.add(key);
+  return locks.has(key);
+}
+
+export async function unlock({ client, locks }: Connected, key: string): Promise<void> {
+  if (locks.delete(key)) await client.query('select pg_advisory_unlock(hashtextextended($1, 0))', [key]);
+}
