@@ -1,0 +1,1 @@
+export { RemoteOpsModule, remoteOpsService } from './remote-ops.module.js';
