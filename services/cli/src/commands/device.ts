@@ -13,7 +13,7 @@ interface JoinCode {
 
 interface Device {
   name: string;
-  connected: boolean;
+  online: boolean;
   platform: string | null;
   key_sha256: string | null;
   revoked: boolean;
@@ -99,7 +99,7 @@ export async function deviceList(flags: { home?: string; json?: boolean }): Prom
   if (flags.json) return printJson({ devices });
   if (devices.length === 0) return print('no machine yet; add this one with: cortex device run --name <name>');
   const stateOf = (d: Device) =>
-    d.connected ? 'connected' : d.revoked ? 'revoked' : d.key_sha256 === null ? 'never joined' : 'away';
+    d.online ? 'connected' : d.revoked ? 'revoked' : d.key_sha256 === null ? 'never joined' : 'away';
   const rows = devices.map((d) => [d.name, stateOf(d), d.platform ?? '-', d.key_sha256?.slice(0, 16) ?? '-']);
   print(table([['machine', 'state', 'platform', 'key'], ...rows]));
 }
