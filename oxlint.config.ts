@@ -81,6 +81,7 @@ export default defineConfig({
     // Specs use the fixtures and what these stand on, and still know no service but their own.
     layer('libs/*/src/**/*.spec.ts', only([...STACK, 'embedded', 'testing'], 'a library knows no service')),
     layer('services/*/src/**/*.spec.ts', only([...STACK, 'embedded', 'testing'], 'a service knows no other service')),
+    layer('services/*/src/testing/**', only([...STACK, 'embedded', 'testing'], 'a service knows no other service')),
     // The command line alone puts services together; its bench also measures the stock NATS client.
     layer('services/cli/src/**', FIXTURES, NATS),
     layer('services/cli/src/**/*.spec.ts'),
