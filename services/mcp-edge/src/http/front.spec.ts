@@ -229,6 +229,29 @@ describe('discovery', () => {
     deep.stop();
   });
 
+  it('copies the metadata of the issuer for old clients, where the deployment wants that', async () => {
+    let documents: Record<string, unknown> = {};
+    const issuer = createServer((req, res) => {
+      const found = documents[req.url ?? ''];
+      res.writeHead(found ? 200 : 404).end(JSON.stringify(found ?? {}));
+    });
+    await new Promise<void>((done) => issuer.listen(0, '127.0.0.1', done));
+    const url = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/realm`;
+    const proxy = await serve({ OAUTH_ISSUER: url, CORTEX_PROXY_AS_METADATA: 'true' });
+    const path = '/.well-known/oauth-authorization-server';
+    expect((await edge.ask(path)).body).toBe('mcp'); // no document here: it fell through to the route behind
+    expect((await proxy.ask(path)).status).toBe(503);
+    documents = {
+      [`${path}/realm`]: { issuer: 'http://evil.example' },
+      '/realm/.well-known/openid-configuration': { issuer: url },
+    };
+    expect(JSON.parse((await proxy.ask(path)).body)).toEqual({ issuer: url });
+    documents = {};
+    expect((await proxy.ask(path)).status).toBe(200);
+    proxy.stop();
+    issuer.close();
+  });
+
   it('the server card names every revision and comes with an ETag', async () => {
     const first = await edge.ask('/mcp/server-card');
     expect(first.headers['content-type']).toBe('application/mcp-server-card+json');

@@ -8,6 +8,7 @@ import { answerPreflight, answerPublicPreflight, corsHeaders, PUBLIC_CORS } from
 import { securityHeaders } from './headers.js';
 import { hostCheck } from './host.js';
 import { icon } from './icons.js';
+import { IssuerMetadata } from './issuer-metadata.js';
 import { metadataResource, protectedResource } from './metadata.js';
 import { originCheck } from './origin.js';
 import { pathOf, refuseRoute } from './routes.js';
@@ -28,8 +29,10 @@ interface Document {
 }
 
 const FORBIDDEN_HOST = new HttpRefusal(403, '{"error":"forbidden_host"}');
+const NO_ISSUER = new HttpRefusal(503, '{"error":"issuer_unavailable"}', { 'Retry-After': '5' });
 const FORBIDDEN_ORIGIN = new HttpRefusal(403, '{"error":"forbidden_origin"}');
 const MCP_ROUTES = ['/mcp', '/sse', '/messages'];
+const ISSUER_METADATA = '/.well-known/oauth-authorization-server';
 const SERVER_CARD = ['/mcp/server-card', '/.well-known/mcp/server-card.json'];
 const originExempt = (path: string): boolean =>
   path === '/health' || path === '/ready' || path === '/mcp/server-card' || path.startsWith('/.well-known/');
@@ -41,6 +44,7 @@ export function createHttpFront({ settings, scopes, log }: HttpFrontOptions): Ht
   const base = securityHeaders(settings);
   const card = JSON.stringify(serverCard(settings));
   const page = statusPage(settings);
+  const issuer = settings.CORTEX_PROXY_AS_METADATA ? new IssuerMetadata(settings.OAUTH_ISSUER) : null;
   // Probes use addresses, and the metrics token proves more than a name does.
   const metricsToken = settings.CORTEX_METRICS_TOKEN && `Bearer ${settings.CORTEX_METRICS_TOKEN}`;
   const hostExempt = (req: IncomingMessage, path: string): boolean =>
@@ -85,7 +89,7 @@ export function createHttpFront({ settings, scopes, log }: HttpFrontOptions): Ht
 
     preflight(req, res) {
       const path = pathOf(req.url);
-      const isPublic = metadataResource(settings, path) !== null || SERVER_CARD.includes(path);
+      const isPublic = metadataResource(settings, path) !== null || [...SERVER_CARD, ISSUER_METADATA].includes(path);
       if (isPublic) answerPublicPreflight(res, base);
       else if (!MCP_ROUTES.includes(path)) refuse(res, base, refuseRoute('OPTIONS', req.url));
       else if (req.headers.origin !== undefined && !originAllowed(req.headers.origin)) {
@@ -95,7 +99,16 @@ export function createHttpFront({ settings, scopes, log }: HttpFrontOptions): Ht
 
     publicDocument(req, res) {
       if (req.method !== 'GET' && req.method !== 'HEAD') return false;
-      const document = documentAt(req, pathOf(req.url));
+      const path = pathOf(req.url);
+      if (issuer && path === ISSUER_METADATA) {
+        void issuer.get().then((body) => {
+          const headers = [...PUBLIC_CORS, 'Cache-Control', 'public, max-age=60'];
+          if (body === null) refuse(res, [...base, ...PUBLIC_CORS], NO_ISSUER);
+          else send(req, res, base, { type: 'application/json', body, headers });
+        });
+        return true;
+      }
+      const document = documentAt(req, path);
       if (document === null) return false;
       send(req, res, base, document);
       return true;
