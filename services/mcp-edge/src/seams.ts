@@ -144,6 +144,7 @@ export interface CallInput {
   rpc_id?: string | number;
   origin?: string;
   mcp_session_id?: string;
+  request_id?: string;
 }
 
 /**

@@ -4,11 +4,10 @@ import { headerValue, isObject } from './envelope.js';
 
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 const TRACESTATE_LIMIT = 512;
-const KEY_LIMIT = 256;
 
 /**
  * What of a request's `_meta` and headers a call reads. Everything else of a client's `_meta` is ignored, above all other
- * `cortex/` keys (threat T12); what is invalid counts as absent.
+ * `cortex/` keys (threat T12); an invalid trace context counts as absent.
  */
 export function callMeta(meta: unknown, headers: IncomingHttpHeaders): CallMeta {
   const given = isObject(meta) ? meta : {};
@@ -21,17 +20,23 @@ export function callMeta(meta: unknown, headers: IncomingHttpHeaders): CallMeta 
     ...((typeof progress === 'string' || Number.isSafeInteger(progress)) && {
       progress_token: progress as string | number,
     }),
-    ...(typeof key === 'string' && key !== '' && key.length <= KEY_LIMIT && { idempotency_key: key }),
+    // One that is no text is refused later, not forgotten: its caller relies on it.
+    ...(key !== undefined && { idempotency_key: typeof key === 'string' ? key : '' }),
     ...(traced && { traceparent }),
     ...(traced && typeof tracestate === 'string' && tracestate.length <= TRACESTATE_LIMIT && { tracestate }),
   };
 }
 
-/** How the client asked for its list (gateway, section 21). */
-export function listOptions(headers: IncomingHttpHeaders): ListOptions {
-  const backends = headerValue(headers, 'x-cortex-backends')
-    ?.split(/[\s,]+/)
-    .filter(Boolean);
-  const search = headerValue(headers, 'x-cortex-tool-mode')?.toLowerCase() === 'search';
-  return { ...(backends && backends.length > 0 && { backends }), ...(search && { search }) };
+/** How the client asked for its list: by headers, or fixed for a connection in the URL; a header wins (gateway, section 21). */
+export function listOptions(headers: IncomingHttpHeaders, url = ''): ListOptions {
+  const query = url.includes('?') ? new URLSearchParams(url.slice(url.indexOf('?') + 1)) : undefined;
+  const ids = headerValue(headers, 'x-cortex-backends') ?? query?.get('backends') ?? undefined;
+  const mode = headerValue(headers, 'x-cortex-tool-mode') ?? query?.get('mode') ?? undefined;
+  const backends = ids
+    ?.toLowerCase()
+    .split(/[\s,]+/)
+    .filter(Boolean)
+    .sort();
+  // An empty value asks for the built-ins alone.
+  return { ...(backends !== undefined && { backends }), ...(mode?.toLowerCase() === 'search' && { search: true }) };
 }

@@ -1,0 +1,260 @@
+import { cancelled, isCortexError, unavailable, type WireError } from '@cortex/contracts';
+import { type Bus } from '@cortex/bus';
+import { traceparentOf } from '@cortex/bus/trace';
+import { contextOf } from '@cortex/service-kit/telemetry';
+import { SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
+import type { EdgeTool } from '../catalog/edge-tool.js';
+import type { EdgeMetrics } from '../metrics.js';
+import type { CallInput, CallOutcome, EdgeLog, RunCall } from '../seams.js';
+import type { CallContext, Refusal } from './call-context.js';
+import { askService, type Delivered, type Reply, sendCancel } from './dispatch.js';
+import { GATES, type GateWorld } from './gates.js';
+import type { Idempotency } from './idempotency.js';
+import { callId, randomHex16 } from './ids.js';
+import { LastSeqs } from './last-seqs.js';
+import type { LocalTools } from './local-tools.js';
+import type { Ending, Records } from './records.js';
+import { faultMembers, faultMeta, outcomeOf, publicError } from './refusals.js';
+import { waitForEvent } from './wait.js';
+
+export interface CallPipelineOptions {
+  bus: Bus;
+  log: EdgeLog;
+  tracer: Tracer;
+  metrics: EdgeMetrics;
+  world: GateWorld;
+  records: Records;
+  idempotency: Idempotency;
+  local: LocalTools;
+}
+
+const SLOW_MS = 2_000;
+/** Of the calls that are as they should be, one in so many is logged: the record is the line per call. */
+const LOG_ONE_IN = 100;
+
+/** The only place where a tool is run: the gates in their order, the dispatch, the record. */
+export class CallPipeline {
+  readonly #lastSeqs = new LastSeqs();
+  #inFlight = 0;
+  #logged = 0;
+
+  constructor(private readonly options: CallPipelineOptions) {}
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  readonly runCall: RunCall = async (input) => {
+    const ctx = this.#begin(input);
+    this.#inFlight++;
+    try {
+      if (!this.options.records.open) return this.#closed(ctx);
+      for (const [name, gate] of GATES) {
+        const result = gate(ctx, this.options.world);
+        const refusal = result instanceof Promise ? await result : result;
+        if (refusal !== undefined) return await this.#refused(ctx, name, refusal);
+      }
+      return await this.#dispatched(ctx);
+    } catch (error) {
+      // Our own bug: a gate or the dispatch threw what is no answer.
+      this.options.log.error({ call_id: ctx.call_id, tool: input.name, error }, 'a call broke the edge');
+      return await this.#faulty(ctx, publicError(error, ctx.call_id), 'failed');
+    } finally {
+      this.#inFlight--;
+      ctx.span.end();
+    }
+  };
+
+  #begin(input: CallInput): CallContext {
+    const call_id = callId();
+    const span = this.options.tracer.startSpan(
+      'tools/call',
+      {
+        kind: SpanKind.SERVER,
+        attributes: {
+          'mcp.method.name': 'tools/call',
+          'gen_ai.tool.name': input.name.slice(0, 128),
+          'mcp.protocol.version': input.revision,
+          'cortex.call_id': call_id,
+        },
+      },
+      contextOf(input.meta.traceparent),
+    );
+    const { traceId } = span.spanContext();
+    const known = traceparentOf(span.spanContext());
+    // Without an SDK and without a caller's trace the ids are made here: they join the records all the same.
+    const trace_id = known === undefined ? randomHex16() + randomHex16() : traceId;
+    return {
+      input,
+      call_id,
+      at: new Date().toISOString(),
+      started: performance.now(),
+      span,
+      trace_id,
+      traceparent: known ?? `00-${trace_id}-${randomHex16()}-00`,
+      tool: undefined,
+      args: {},
+      args_json: input.args === undefined ? '{}' : JSON.stringify(input.args),
+      workspace: null,
+      space_id: undefined,
+      agent_id: undefined,
+      mode: undefined,
+      classes: [],
+      decision: undefined,
+      source: undefined,
+      approval: undefined,
+      approved_by: undefined,
+      remembered_rule: undefined,
+      record: undefined,
+    };
+  }
+
+  async #dispatched(ctx: CallContext): Promise<CallOutcome> {
+    const { tool, input } = ctx;
+    if (tool === undefined) throw new Error('the gates let a call pass without a tool');
+    const { records, idempotency } = this.options;
+    // A gate may have waited: what was true at the beginning is asked again right before the request leaves.
+    if (!records.open) return this.#closed(ctx);
+    const key = input.meta.idempotency_key;
+    try {
+      if (input.cancel.cancelled) throw callCancelled();
+      const work = (): Promise<Delivered> => this.#execute(ctx, tool);
+      const delivered = key === undefined ? await work() : await idempotency.run(ctx, tool, key, work);
+      const { members, is_error, meta } = delivered;
+      const ending: Ending = {
+        outcome: is_error ? 'failed' : 'succeeded',
+        result_bytes: members.length,
+        ...(is_error && { error_code: 'tool_error' }),
+      };
+      const stored = await this.#record(ctx, ending);
+      if (!stored) return this.#unrecorded(ctx);
+      return { kind: 'result', members, is_error, ...(meta !== undefined && { meta }), call_id: ctx.call_id };
+    } catch (error) {
+      if (!isCortexError(error)) throw error;
+      return await this.#faulty(ctx, publicError(error, ctx.call_id), outcomeOf(error.toWire()));
+    }
+  }
+
+  /** Sends the call, again after each wait, until it has an answer. */
+  async #execute(ctx: CallContext, tool: EdgeTool): Promise<Delivered> {
+    const { bus, records } = this.options;
+    const { cancel, caller } = ctx.input;
+    const { fields, subject } = (ctx.record ??= records.callFields(ctx));
+    records.started(ctx, fields, subject);
+    for (let resume = false; ; resume = true) {
+      const reply = await this.#cancellable(ctx, tool, this.#ask(ctx, tool, resume));
+      if (reply.last_seq !== undefined) this.#lastSeqs.note(caller.caller_hash, tool.service, reply.last_seq);
+      if (!('wait' in reply)) return reply;
+      await waitForEvent(bus, reply.wait, cancel);
+      if (cancel.cancelled) throw this.#cancel(ctx, tool);
+    }
+  }
+
+  #ask(ctx: CallContext, tool: EdgeTool, resume: boolean): Promise<Reply> {
+    if (tool.local !== undefined) return this.options.local.ask(ctx, tool.local, resume);
+    const after = this.#lastSeqs.get(ctx.input.caller.caller_hash, tool.service);
+    return askService(this.options.bus, ctx, tool, { resume, after });
+  }
+
+  /** Ends when the caller goes, and tells the service; a late answer then finds nobody. */
+  #cancellable<T>(ctx: CallContext, tool: EdgeTool, work: Promise<T>): Promise<T> {
+    const { cancel } = ctx.input;
+    return new Promise((resolve, reject) => {
+      cancel.onCancel = () => reject(this.#cancel(ctx, tool));
+      work.then(
+        (value) => {
+          cancel.onCancel = undefined;
+          resolve(value);
+        },
+        (error: Error) => {
+          cancel.onCancel = undefined;
+          reject(error);
+        },
+      );
+    });
+  }
+
+  #cancel(ctx: CallContext, tool: EdgeTool): Error {
+    if (tool.local !== undefined) this.options.local.cancel(ctx);
+    else sendCancel(this.options.bus, ctx, tool);
+    return callCancelled();
+  }
+
+  async #refused(ctx: CallContext, gate: string, refusal: Refusal): Promise<CallOutcome> {
+    const { error, rpc, outcome } = refusal;
+    if (rpc === undefined) return this.#faulty(ctx, error, outcome, gate);
+    const stored = await this.#record(ctx, { outcome, error, gate, error_code: String(rpc.code), result_bytes: 0 });
+    if (!stored) return this.#unrecorded(ctx);
+    return { kind: 'error', ...rpc, call_id: ctx.call_id };
+  }
+
+  async #faulty(ctx: CallContext, error: WireError, outcome: Ending['outcome'], gate?: string): Promise<CallOutcome> {
+    const answer = faultAnswer(ctx, error);
+    const stored = await this.#record(ctx, {
+      outcome,
+      error,
+      error_code: 'tool_error',
+      result_bytes: answer.members.length,
+      ...(gate !== undefined && { gate }),
+    });
+    return stored ? answer : this.#unrecorded(ctx);
+  }
+
+  /** Nothing was run, and nothing could be recorded of it either. */
+  #closed(ctx: CallContext): CallOutcome {
+    this.#count(ctx, 'failed', 'unavailable');
+    const error = unavailable(
+      undefined,
+      'call records cannot be stored now, so nothing was run',
+      'try again in a moment',
+    );
+    return faultAnswer(ctx, error.toWire());
+  }
+
+  #unrecorded(ctx: CallContext): CallOutcome {
+    const problem = `the record of call ${ctx.call_id} could not be stored; the call may have run`;
+    return faultAnswer(ctx, unavailable(undefined, problem, 'look before you repeat it').toWire());
+  }
+
+  async #record(ctx: CallContext, ending: Ending): Promise<boolean> {
+    const { records } = this.options;
+    const { fields, subject } = (ctx.record ??= records.callFields(ctx));
+    const stored = await records.finished(ctx, fields, subject, ending);
+    this.#count(ctx, ending.outcome, ending.error?.kind, ending.gate);
+    return stored;
+  }
+
+  #count(ctx: CallContext, outcome: Ending['outcome'], kind?: string, gate?: string): void {
+    const { metrics, log } = this.options;
+    const duration_ms = performance.now() - ctx.started;
+    metrics.tool(ctx.tool?.name).count(outcome, duration_ms);
+    if (outcome !== 'succeeded') ctx.span.setStatus({ code: SpanStatusCode.ERROR, message: kind ?? outcome });
+    const normal = outcome === 'succeeded' && duration_ms < SLOW_MS;
+    if (normal && this.#logged++ % LOG_ONE_IN !== 0) return;
+    const { call_id, trace_id, input } = ctx;
+    log.info(
+      {
+        call_id,
+        trace_id,
+        tool: ctx.tool?.name ?? input.name.slice(0, 128),
+        outcome,
+        kind,
+        gate,
+        duration_ms: Math.round(duration_ms),
+        era: input.era,
+      },
+      normal ? 'a call, one in a hundred' : 'a call that was refused, failed or slow',
+    );
+  }
+}
+
+const callCancelled = (): Error =>
+  cancelled(undefined, 'the call was cancelled by its caller', 'call again if it is still wanted');
+
+const faultAnswer = (ctx: CallContext, error: WireError): Extract<CallOutcome, { kind: 'result' }> => ({
+  kind: 'result',
+  members: faultMembers(error),
+  is_error: true,
+  meta: faultMeta(error, ctx.call_id),
+  call_id: ctx.call_id,
+});

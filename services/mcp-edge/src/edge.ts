@@ -1,0 +1,206 @@
+import type { ServiceHost } from '@cortex/service-kit';
+import type { FastifyInstance } from 'fastify';
+import { Kysely, PostgresDialect } from 'kysely';
+import { createAuthenticator } from './auth/authenticator.js';
+import { People } from './auth/people.js';
+import { modeOf } from './calls/gates/mode.gate.js';
+import { Idempotency } from './calls/idempotency.js';
+import { LocalTools } from './calls/local-tools.js';
+import { Records } from './calls/records.js';
+import { CallPipeline } from './calls/run-call.js';
+import { Catalog } from './catalog/catalog.js';
+import { PreparedLists } from './catalog/lists.js';
+import type { EdgeEnvironment } from './config.js';
+import { type ConfirmationPort, nobodyReachable } from './guard/confirmation.js';
+import { managedPolicy } from './guard/managed-policy.js';
+import { restrictionOf } from './guard/modes.js';
+import { TableViews } from './guard/views.js';
+import { createHttpFront } from './http/front.js';
+import { serverInfo } from './http/server-card.js';
+import { createLegacy } from './legacy/legacy.js';
+import { Answers } from './mcp/answer.js';
+import { FastLane } from './mcp/fast-lane.js';
+import { instructionsText } from './mcp/instructions.js';
+import { LongAnswers } from './mcp/long-answers.js';
+import { McpRoute } from './mcp/mcp.route.js';
+import { renderResult } from './mcp/render.js';
+import { SdkLane } from './mcp/sdk-lane.js';
+import { EdgeMetrics } from './metrics.js';
+import type { EdgeDb } from './projections/tables.js';
+import { RateLimiter } from './ratelimit/rate-limiter.js';
+import type { Authenticator, CatalogTool, EdgeCore, EdgeLog, LegacyLayer, ModeReader } from './seams.js';
+import { type Settings, settingsOf } from './settings.js';
+
+const DRAIN_MS = 20_000;
+const LOOK_MS = 20;
+
+/** Everything of the edge, put together once per process; the parts know each other only through what they are given here. */
+export class Edge {
+  readonly settings: Settings;
+  readonly views: TableViews;
+  readonly catalog: Catalog;
+  readonly route: McpRoute;
+  readonly pipeline: CallPipeline;
+  /** Replaceable until the interactions of the session service are there. */
+  readonly confirmation: { port: ConfirmationPort } = { port: nobodyReachable };
+  readonly #records: Records;
+  readonly #authenticator: Authenticator;
+  readonly #legacy: LegacyLayer;
+  readonly #sdk: SdkLane;
+  readonly #long: LongAnswers;
+  readonly #metrics: EdgeMetrics;
+  readonly #cleanups: (() => void)[] = [];
+
+  constructor(private readonly host: ServiceHost) {
+    const { bus } = host;
+    const log = edgeLog(host);
+    const tell = (level: 'debug' | 'info' | 'warn' | 'error', text: string, fields: object = {}): void =>
+      log[level](fields, text);
+    const extras = { version: host.version, ...(host.secrets && { auditHashKey: host.secrets.audit_hash_key }) };
+    const settings = (this.settings = settingsOf(host.config as EdgeEnvironment, extras));
+    const metrics = (this.#metrics = new EdgeMetrics(host.metrics));
+    this.views = new TableViews(managedPolicy(settings.CORTEX_MANAGED_POLICY));
+    const catalog = (this.catalog = new Catalog(host.definition.tools, log));
+    const { name, version } = serverInfo(settings);
+    const identity = JSON.stringify({ name, version });
+    const lists = new PreparedLists(catalog, identity);
+
+    const records = (this.#records = new Records({
+      bus,
+      log,
+      metrics,
+      auditHashKey: settings.auditHashKey,
+      replica: bus.instance,
+      catalogVersion: () => catalog.version,
+    }));
+    const people = new People({
+      db: new Kysely<EdgeDb>({ dialect: new PostgresDialect({ pool: host.pool }) }),
+      log: tell,
+    });
+    const authenticator = (this.#authenticator = createAuthenticator({
+      settings,
+      people,
+      log: tell,
+      onSkew: () => metrics.tokenSkew.inc(),
+    }));
+    const front = createHttpFront({ settings, scopes: () => catalog.scopes(), log: tell });
+    const limiter = new RateLimiter({
+      bus,
+      log,
+      perMinute: settings.CORTEX_RATE_LIMIT_PER_MINUTE,
+      disabled: settings.RATE_LIMIT_DISABLED,
+      onLimited: () => metrics.rateLimited.inc(),
+      onLocal: () => metrics.rateLimitLocal.inc(),
+    });
+    const answers = new Answers(settings, front);
+    const modes = modeReader(this.views);
+    const confirmation: ConfirmationPort = { ask: (request) => this.confirmation.port.ask(request) };
+    const pipeline = (this.pipeline = new CallPipeline({
+      bus,
+      log,
+      tracer: host.tracer,
+      metrics,
+      records,
+      world: { settings, catalog, views: this.views, confirmation },
+      idempotency: new Idempotency(bus, log),
+      local: new LocalTools(host, catalog, modes),
+    }));
+    const { runCall } = pipeline;
+    const recordRequest: EdgeCore['recordRequest'] = (exchange, note) => records.request(exchange, note);
+    const core: EdgeCore = {
+      runCall,
+      listTools: (caller, revision, options) => lists.get(caller, revision, options),
+      renderResult: (outcome, revision) => renderResult(outcome, revision, identity),
+      catalog,
+      recordRequest,
+      answer: answers,
+      takePermit: (caller) => limiter.take(caller),
+      instructions: () => instructionsText(name, catalog),
+    };
+    const shared = { catalog, lists, runCall, answers, authenticator, recordRequest };
+    const long = (this.#long = new LongAnswers(answers, settings.CORTEX_SSE_KEEPALIVE_MS));
+    const sdk = (this.#sdk = new SdkLane({ ...shared, settings, metrics, log }));
+    const legacy = (this.#legacy = createLegacy({
+      core,
+      settings,
+      bus,
+      log: tell,
+      scopeChallenge: (req, required) => authenticator.scopeChallenge(req, required),
+    }));
+    this.route = new McpRoute({
+      settings,
+      door: { front, authenticator, limiter },
+      answers,
+      fast: new FastLane({ ...shared, long, serverInfo: identity }),
+      sdk,
+      legacy,
+      records,
+      metrics,
+      ops: host.ops,
+      log,
+    });
+    this.#observe();
+  }
+
+  /** Begins to follow what there is; the listener may open before that is known, `/ready` tells. */
+  start(fastify: FastifyInstance): void {
+    this.route.register(fastify);
+    this.catalog
+      .follow(this.host.bus)
+      .catch((error: unknown) => this.host.log.error({ err: error }, 'the tool catalogue cannot be followed'));
+  }
+
+  /** No new request; streams end, calls under way get their answers. */
+  async drain(): Promise<void> {
+    this.route.draining = true;
+    await Promise.allSettled([this.#legacy.close(), this.#sdk.close()]);
+    const until = performance.now() + DRAIN_MS;
+    while (this.route.active + this.pipeline.inFlight > 0 && performance.now() < until)
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
+
+  /** Nest's own word for the end. */
+  onModuleDestroy(): void {
+    for (const cleanup of this.#cleanups.splice(0)) cleanup();
+    this.catalog.stop();
+    this.#records.stop();
+    this.#long.stop();
+    this.#authenticator.close();
+  }
+
+  #observe(): void {
+    const { health } = this.host;
+    const metrics = this.#metrics;
+    const items = (): void => metrics.catalogItems.set({ kind: 'tool' }, this.catalog.all().length);
+    items();
+    this.#cleanups.push(
+      health.add('mcp-edge.records', () => this.#records.problem),
+      health.add('mcp-edge.catalog', () => (this.catalog.complete ? null : 'the tools have not been told yet')),
+      health.add('mcp-edge.views', () => (this.views.caughtUp ? null : 'the views that gates read are behind the log')),
+      this.catalog.onChange(items),
+    );
+  }
+}
+
+const modeReader = (views: TableViews): ModeReader => ({
+  modeOf(caller, args) {
+    const text = (name: string): string | undefined => (typeof args[name] === 'string' ? args[name] : undefined);
+    const { session } = caller;
+    return modeOf(views, caller, {
+      workspace: session?.workspace ?? text('workspace_id') ?? null,
+      space_id: session?.space_id ?? session?.conversation_id ?? text('space_id'),
+      agent_id: session?.agent_id ?? text('agent_id'),
+    });
+  },
+  restriction({ name, announced }: CatalogTool, mode) {
+    const found = restrictionOf({ name, builtin: announced.builtin, group: announced.group }, mode);
+    return found && `${found.problem}; ${found.fix}`;
+  },
+});
+
+const edgeLog = ({ log }: ServiceHost): EdgeLog => ({
+  debug: (fields, text) => log.debug(fields, text),
+  info: (fields, text) => log.info(fields, text),
+  warn: (fields, text) => log.warn(fields, text),
+  error: (fields, text) => log.error(fields, text),
+});

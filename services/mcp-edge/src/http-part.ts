@@ -1,0 +1,41 @@
+import { failedPrecondition } from '@cortex/contracts';
+import type { HttpPart } from '@cortex/service-kit';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Edge } from './edge.js';
+
+/** Above the idle time of the balancers in front, so that they and not we close an idle connection. */
+const KEEP_ALIVE_MS = 65_000;
+/** A client that sends its headers or its body slower than this is let go. */
+const REQUEST_MS = 60_000;
+
+/** The public listener in the life of the process. */
+export const http: HttpPart = {
+  async create(module, options) {
+    const adapter = new FastifyAdapter({
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      requestTimeout: REQUEST_MS,
+      forceCloseConnections: 'idle',
+      http: { headersTimeout: REQUEST_MS },
+    });
+    return NestFactory.create<NestFastifyApplication>(module, adapter, { ...options, bodyParser: false });
+  },
+
+  async listen(app) {
+    const edge = app.get(Edge, { strict: false });
+    const fastify = (app as NestFastifyApplication).getHttpAdapter().getInstance();
+    edge.start(fastify);
+    const { PORT, host } = edge.settings;
+    try {
+      await app.listen(PORT, host);
+    } catch (cause) {
+      const code = (cause as NodeJS.ErrnoException).code;
+      if (code === 'EADDRINUSE') throw failedPrecondition('PORT', `${PORT} is taken`, 'set another one', { cause });
+      throw failedPrecondition('PORT', `${PORT} on ${host} cannot be opened (${code})`, 'set PORT or CORTEX_HOST', {
+        cause,
+      });
+    }
+  },
+
+  drain: (app) => app.get(Edge, { strict: false }).drain(),
+};

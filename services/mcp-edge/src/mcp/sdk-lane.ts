@@ -1,0 +1,341 @@
+import {
+  type AuthInfo,
+  createMcpHandler,
+  InMemoryServerEventBus,
+  type McpHttpHandler,
+  type McpRequestContext,
+  ProtocolError,
+  Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import type { Catalog } from '../catalog/catalog.js';
+import type { PreparedLists } from '../catalog/lists.js';
+import { serverInfo } from '../http/server-card.js';
+import type { EdgeMetrics } from '../metrics.js';
+import {
+  type Authenticator,
+  type CallOutcome,
+  type CallerContext,
+  Cancellation,
+  type EdgeLog,
+  type HttpExchange,
+  MODERN,
+  type RecordRequest,
+  type RunCall,
+} from '../seams.js';
+import type { Settings } from '../settings.js';
+import type { Answers } from './answer.js';
+import { callMeta, listOptions } from './call-meta.js';
+import { type ModernRequest, RPC } from './envelope.js';
+import { acceptsStream } from './fast-lane.js';
+import { instructionsText } from './instructions.js';
+import { checkParamHeaders } from './param-headers.js';
+
+export interface SdkLaneOptions {
+  settings: Settings;
+  catalog: Catalog;
+  lists: PreparedLists;
+  runCall: RunCall;
+  answers: Answers;
+  authenticator: Authenticator;
+  recordRequest: RecordRequest;
+  metrics: EdgeMetrics;
+  log: EdgeLog;
+}
+
+const LIST_TTL_MS = 60_000;
+const MAX_LISTENS = 1024;
+const MAX_LISTENS_PER_CALLER = 20;
+const MAX_TIMER_MS = 2_147_483_647;
+
+/** What one request's server needs and its answer leaves behind; travels in the SDK's own pass-through. */
+interface Passage {
+  exchange: HttpExchange;
+  request: ModernRequest;
+  /** Set when a call ended in an error that has an HTTP status of its own. */
+  refused?: Extract<CallOutcome, { kind: 'error' }>;
+  /** JSON-RPC code of the error that a handler threw. */
+  code?: number;
+}
+
+/**
+ * Everything of the modern era that is not on the fast lane, by the SDK's own entry: a low-level server per request, never kept for another
+ * caller. `tools/call` and `tools/list` work here too; the tests send every request both ways and want equal answers.
+ */
+export class SdkLane {
+  readonly #handler: McpHttpHandler;
+  readonly #listens = new Map<string, number>();
+  readonly #open = new Set<McpHttpHandler>();
+
+  constructor(private readonly options: SdkLaneOptions) {
+    this.#handler = createMcpHandler((context) => this.#server(context), this.#handlerOptions());
+  }
+
+  async serve(exchange: HttpExchange, request: ModernRequest): Promise<void> {
+    if (request.method === 'subscriptions/listen') return this.#listen(exchange, request);
+    const passage: Passage = { exchange, request };
+    const { answers } = this.options;
+    if (request.method === 'tools/call' && typeof request.params['name'] === 'string') {
+      const declared = this.options.catalog.find(request.params['name'])?.paramHeaders ?? [];
+      const fault = checkParamHeaders(declared, request.params['arguments'], exchange.headers, request.id);
+      if (fault !== undefined) return answers.rpcError(exchange, fault.status, request.id, fault);
+    }
+    const aborted = new AbortController();
+    exchange.res.on('close', () => exchange.res.writableEnded || aborted.abort());
+    const response = await this.#handler.fetch(webRequest(exchange, aborted.signal), {
+      parsedBody: message(request),
+      authInfo: authInfo(passage),
+    });
+    const bytes = await this.#forward(exchange, response, passage);
+    // A tool call has its own record.
+    if (request.method !== 'tools/call') this.#record(passage, response.status, bytes);
+  }
+
+  /** Ends every open subscription with its closing result. */
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#open].map((handler) => handler.close()));
+    await this.#handler.close();
+  }
+
+  get openListens(): number {
+    return this.#open.size;
+  }
+
+  /** Each stream has a bus of its own that knows the caller: only what this caller can see has changed is told. */
+  async #listen(exchange: HttpExchange, request: ModernRequest): Promise<void> {
+    const { answers, settings, metrics } = this.options;
+    const { caller } = exchange;
+    const passage: Passage = { exchange, request };
+    if (!acceptsStream(exchange)) {
+      answers.rpcError(exchange, 406, undefined, {
+        code: 406,
+        message: 'subscriptions/listen needs Accept: text/event-stream',
+      });
+      return;
+    }
+    const mine = this.#listens.get(caller.caller_hash) ?? 0;
+    if (mine >= MAX_LISTENS_PER_CALLER || this.#open.size >= MAX_LISTENS) {
+      const error = { code: RPC.internal, message: 'Subscription limit reached' };
+      answers.rpcError(exchange, 200, request.id, error);
+      passage.code = error.code;
+      this.#record(passage, 200, 0);
+      return;
+    }
+    const bus = new InMemoryServerEventBus();
+    const handler = createMcpHandler((context) => this.#server(context), {
+      ...this.#handlerOptions(),
+      bus,
+      maxSubscriptions: 1,
+    });
+    this.#listens.set(caller.caller_hash, mine + 1);
+    this.#open.add(handler);
+    metrics.streams.inc({ kind: 'listen' });
+    const stopWatching = this.#watch(caller, bus);
+    const expiry = this.#endAtExpiry(caller, handler, settings.OAUTH_CLOCK_SKEW_SECONDS);
+    const aborted = new AbortController();
+    exchange.res.on('close', () => aborted.abort());
+    try {
+      const response = await handler.fetch(webRequest(exchange, aborted.signal), {
+        parsedBody: message(request),
+        authInfo: authInfo(passage),
+      });
+      this.#record(passage, response.status, 0);
+      await this.#forward(exchange, response, passage);
+    } finally {
+      stopWatching();
+      clearTimeout(expiry);
+      this.#open.delete(handler);
+      metrics.streams.dec({ kind: 'listen' });
+      const left = (this.#listens.get(caller.caller_hash) ?? 1) - 1;
+      if (left > 0) this.#listens.set(caller.caller_hash, left);
+      else this.#listens.delete(caller.caller_hash);
+      await handler.close();
+    }
+  }
+
+  #watch(caller: CallerContext, bus: InMemoryServerEventBus): () => void {
+    const { catalog } = this.options;
+    const seen = (): string =>
+      catalog
+        .visible(caller)
+        .map((tool) => tool.listing.full)
+        .join('\n');
+    let last = seen();
+    return catalog.onChange(() => {
+      const now = seen();
+      if (now === last) return;
+      last = now;
+      bus.publish({ kind: 'tools_list_changed' });
+    });
+  }
+
+  #endAtExpiry(caller: CallerContext, handler: McpHttpHandler, skewSeconds: number): NodeJS.Timeout | undefined {
+    const left = (caller.exp + skewSeconds) * 1000 - Date.now();
+    if (left > MAX_TIMER_MS) return undefined;
+    return setTimeout(() => void handler.close(), Math.max(0, left)).unref();
+  }
+
+  #handlerOptions() {
+    const { settings, log } = this.options;
+    return {
+      legacy: 'reject' as const,
+      keepAliveMs: settings.CORTEX_SSE_KEEPALIVE_MS,
+      onerror: (error: Error) => log.debug({ error: error.message }, 'a request was refused by the SDK'),
+    };
+  }
+
+  #server(context: McpRequestContext): Server {
+    const { settings, catalog, lists } = this.options;
+    const passage = context.authInfo?.extra?.['passage'] as Passage;
+    const { exchange } = passage;
+    const { name, version } = serverInfo(settings);
+    const hint = { ttlMs: catalog.complete ? LIST_TTL_MS : 1_000, cacheScope: 'private' as const };
+    const server = new Server(
+      { name, version },
+      {
+        capabilities: {
+          tools: { listChanged: true },
+          prompts: { listChanged: true },
+          resources: { subscribe: true, listChanged: true },
+          logging: {},
+          completions: {},
+        },
+        instructions: instructionsText(name, catalog),
+        cacheHints: {
+          'server/discover': { ttlMs: LIST_TTL_MS, cacheScope: 'private' },
+          'tools/list': hint,
+          'prompts/list': hint,
+          'resources/list': hint,
+          'resources/templates/list': hint,
+        },
+      },
+    );
+    const refuse = (code: number, text: string, data?: unknown): never => {
+      passage.code = code;
+      throw new ProtocolError(code, text, data);
+    };
+    const onePage = <T>(params: { cursor?: string } | undefined, page: T): T =>
+      params?.cursor === undefined ? page : refuse(RPC.invalidParams, 'Invalid cursor');
+    server.setRequestHandler('tools/list', ({ params }) =>
+      onePage(
+        params,
+        JSON.parse(
+          lists.get(exchange.caller, MODERN, listOptions(exchange.headers, exchange.req.url)).toString('utf8'),
+        ) as { tools: [] },
+      ),
+    );
+    server.setRequestHandler('prompts/list', ({ params }) => onePage(params, { prompts: [] }));
+    server.setRequestHandler('resources/list', ({ params }) => onePage(params, { resources: [] }));
+    server.setRequestHandler('resources/templates/list', ({ params }) => onePage(params, { resourceTemplates: [] }));
+    server.setRequestHandler('prompts/get', ({ params }) =>
+      refuse(RPC.invalidParams, `Unknown prompt: ${params.name}`),
+    );
+    server.setRequestHandler('resources/read', ({ params }) =>
+      refuse(RPC.invalidParams, 'Resource not found', { uri: params.uri }),
+    );
+    server.setRequestHandler('completion/complete', ({ params }) =>
+      params.ref.type === 'ref/prompt'
+        ? refuse(RPC.invalidParams, `Unknown prompt: ${params.ref.name}`)
+        : refuse(RPC.invalidParams, 'Resource not found', { uri: params.ref.uri }),
+    );
+    server.setRequestHandler('tools/call', (_request, ctx) => this.#call(passage, ctx));
+    return server;
+  }
+
+  async #call(passage: Passage, ctx: ServerContext) {
+    const { exchange, request } = passage;
+    const cancel = new Cancellation();
+    ctx.mcpReq.signal.addEventListener('abort', () => cancel.cancel(), { once: true });
+    const outcome = await this.options.runCall({
+      caller: exchange.caller,
+      // As received: the SDK's own reading of the parameters may leave members out.
+      name: String(request.params['name']),
+      args: request.params['arguments'],
+      era: 'modern',
+      revision: MODERN,
+      transport: 'http',
+      meta: callMeta(request.meta, exchange.headers),
+      cancel,
+      rpc_id: request.id,
+      origin: exchange.headers.origin,
+      request_id: exchange.request_id,
+    });
+    if (outcome.kind === 'error') {
+      passage.refused = outcome;
+      throw new ProtocolError(outcome.code, outcome.message, outcome.data);
+    }
+    const { members, is_error, meta } = outcome;
+    const text = typeof members === 'string' ? members : Buffer.from(members).toString('utf8');
+    const result = JSON.parse(`{${text}}`) as { content: [] };
+    return { ...result, ...(is_error && { isError: true }), ...(meta !== undefined && { _meta: meta }) };
+  }
+
+  async #forward(exchange: HttpExchange, response: Response, passage: Passage): Promise<number> {
+    const { answers, authenticator } = this.options;
+    if (response.headers.get('content-type')?.includes('text/event-stream') !== true || response.body === null) {
+      const body = await response.text();
+      const { refused } = passage;
+      const status = refused?.status ?? response.status;
+      const challenge =
+        status === 403 && refused?.required_scopes !== undefined
+          ? authenticator.scopeChallenge(exchange.req, refused.required_scopes)
+          : undefined;
+      if (body === '') answers.empty(exchange, status);
+      else answers.json(exchange, status, body, challenge && { ...challenge });
+      return Buffer.byteLength(body);
+    }
+    answers.openStream(exchange);
+    let bytes = 0;
+    for await (const chunk of response.body) {
+      if (exchange.res.destroyed) break;
+      bytes += chunk.length;
+      // A slow reader must not make us hold what it does not take.
+      if (!exchange.res.write(chunk)) await drained(exchange);
+    }
+    exchange.res.end();
+    return bytes;
+  }
+
+  #record({ exchange, request, code }: Passage, status: number, bytes: number): void {
+    const failed = code !== undefined || status >= 400;
+    this.options.recordRequest(exchange, {
+      method: request.method,
+      era: 'modern',
+      protocol_version: MODERN,
+      outcome: failed ? 'failed' : 'succeeded',
+      ...(failed && { error_code: String(code ?? status) }),
+      result_bytes: bytes,
+    });
+  }
+}
+
+const message = ({ id, method, params }: ModernRequest) => ({ jsonrpc: '2.0', id, method, params });
+
+const authInfo = (passage: Passage): AuthInfo => ({
+  token: '',
+  clientId: passage.exchange.caller.client_id,
+  scopes: [...passage.exchange.caller.scopes],
+  extra: { passage },
+});
+
+/** Only what the entry reads; the token stays out of it. */
+function webRequest({ headers }: HttpExchange, signal: AbortSignal): Request {
+  const copied = ['mcp-protocol-version', 'mcp-method', 'mcp-name'] as const;
+  const fields: Record<string, string> = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+  };
+  for (const name of copied) if (typeof headers[name] === 'string') fields[name] = headers[name];
+  return new Request('http://localhost/mcp', { method: 'POST', headers: fields, signal });
+}
+
+const drained = ({ res }: HttpExchange): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      res.off('drain', done);
+      res.off('close', done);
+      resolve();
+    };
+    res.on('drain', done);
+    res.on('close', done);
+  });
