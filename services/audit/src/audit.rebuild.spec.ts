@@ -4,7 +4,6 @@ import { eventually, startService } from '@cortex/testing';
 import { expect, it } from '@jest/globals';
 import { AuditModule, auditService } from './audit.module.js';
 import { requests } from './projections/requests.projection.js';
-import { migrations } from './projections/tables.js';
 import { toolCalls } from './projections/tool-calls.projection.js';
 
 const call = (n: number) => ({
@@ -70,7 +69,7 @@ it('rebuilding the views of the call records gives exactly the rows that they ha
   const { adminUrl } = app.postgres;
   const bus = await app.nats.busAs('provision');
   for (const projection of [toolCalls, requests]) {
-    await rebuildProjection({ bus, adminUrl, service: 'audit', projection, migrations });
+    await rebuildProjection({ bus, adminUrl, service: auditService, projection });
   }
   expect({ tool_calls: await rowsOf('tool_calls'), requests: await rowsOf('requests') }).toEqual(live);
 });

@@ -17,9 +17,15 @@ new line is an addition; a line that goes or changes breaks somebody, so it need
 readable. \`npm run surface\` writes the page anew; commit it with the change.
 `;
 
+/** A variable of ours in the text of a program that has no list of them. */
+const VARIABLE = /'((?:CORTEX|OAUTH)_[A-Z_]+|PORT|[A-Z]+_PORT|NODE_ENV)'/g;
+
 const list = (lines: readonly string[]): string => lines.map((line) => `- ${line}`).join('\n');
 const section = (title: string, lines: readonly string[]): string => `## ${title}\n\n${list(lines)}\n`;
 const code = (text: string): string => `\`${text}\``;
+/** `what: a b c`, or `what` alone. */
+const named = (what: string, names: readonly string[]): string =>
+  names.length === 0 ? what : `${what}: ${codes(names)}`;
 const codes = (texts: readonly string[]): string => texts.map(code).join(' ');
 
 /** What a pattern finds in the sources: for what the code says in no list. */
@@ -31,11 +37,25 @@ function said(files: string, pattern: RegExp): string[] {
 
 function commands(command: Command, path: string): string[] {
   const flags = command.options.filter((option) => !option.hidden).map((option) => option.flags);
-  const usage = [path, ...command.registeredArguments.map((argument) => `<${argument.name()}>`)].join(' ');
+  const words = command.registeredArguments.map((argument) =>
+    argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
+  );
   return [
-    flags.length === 0 ? code(usage) : `${code(usage)}: ${codes(flags)}`,
+    named(code([path, ...words].join(' ')), flags),
     ...command.commands.flatMap((child) => commands(child, `${path} ${child.name()}`)),
   ];
+}
+
+/** The access table; what holds for each service alike is one line. */
+function requests(): string[] {
+  const rows = contracts.ACCESS.map(({ subject, owner, senders }) => ({
+    line: (name: string) => `${code(subject.replace(`.${owner}.`, `.${name}.`))} sent by ${senders.join(', ')}`,
+    owner,
+  }));
+  const alike = Map.groupBy(rows, (row) => row.line('SERVICE'));
+  return [...alike].flatMap(([line, group]) =>
+    group.length === contracts.SERVICES.length ? [line] : group.map((row) => row.line(row.owner)),
+  );
 }
 
 async function surface(): Promise<string> {
@@ -45,7 +65,7 @@ async function surface(): Promise<string> {
       const { name, tier, actions, workspace, scopes = [] } = tool;
       const input = Object.keys(tool.input.shape).toSorted();
       const parts = [service.name, tier, `workspace ${workspace}`, ...actions, ...scopes];
-      return `${code(name)} (${parts.join(', ')}): ${codes(input)}`;
+      return named(`${code(name)} (${parts.join(', ')})`, input);
     }),
   );
   const endpoints = services.flatMap((service) => [
@@ -73,21 +93,21 @@ async function surface(): Promise<string> {
     section('Event types', said('libs/contracts/src/**/*.ts', /\btype: '([A-Z][A-Za-z]+)'/g).map(code)),
     section('Subjects', [
       ...samples.map(code),
-      ...contracts.ACCESS.map(({ subject, senders }) => `${code(subject)} sent by ${senders.join(', ')}`),
+      ...requests(),
       ...endpoints.map((subject) => `${code(subject)} answered`),
     ]),
     section('Streams and buckets', [...streams, ...Object.values(contracts.BUCKETS).map(({ name }) => name)].map(code)),
     section('Projections and reactors', readers),
     section(
       'Errors',
-      contracts.ERROR_KINDS.map((kind) => [`${code(kind)}`, codes(contracts.REASONS[kind])].filter(Boolean).join(': ')),
+      contracts.ERROR_KINDS.map((kind) => named(code(kind), contracts.REASONS[kind])),
     ),
     section('Environment', [
       `every service: ${codes(Object.keys(SharedVariables.shape).toSorted())}`,
-      ...['cli', 'device-client'].map(
-        (program) => `${program}: ${codes(said(`services/${program}/src/**/*.ts`, /\benv\['([A-Z][A-Z_]+)'\]/g))}`,
+      ...['services/cli', 'services/device-client', 'libs/embedded'].map((part) =>
+        named(part.slice(part.indexOf('/') + 1), said(`${part}/src/**/*.ts`, VARIABLE)),
       ),
-      ...variables.filter(([, names]) => names.length > 0).map(([service, names]) => `${service}: ${codes(names)}`),
+      ...variables.filter(([, names]) => names.length > 0).map(([service, names]) => named(service, names)),
     ]),
     // The bench hands its words on to a command line of its own.
     section('Commands', [
