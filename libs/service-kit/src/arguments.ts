@@ -50,7 +50,9 @@ type Issue = z.core.$ZodIssue;
 
 /** The first issue as our error; the rest named behind it, so that one more try can mend them all. */
 function refusal(issues: readonly Issue[], args: unknown, known: readonly string[]): CortexError {
-  const errors = issues.flatMap((issue) => explain(issue, args, known));
+  // A slip in a name explains what is missing, not the other way round.
+  const unknownFirst = issues.toSorted((a, b) => Number(isUnknown(b)) - Number(isUnknown(a)));
+  const errors = unknownFirst.flatMap((issue) => explain(issue, args, known));
   const [first, ...others] = errors as [CortexError, ...CortexError[]];
   if (others.length === 0) return first;
   const also = others.slice(0, 5).map((error) => `${error.field ?? 'arguments'} ${error.problem}`);
@@ -59,6 +61,8 @@ function refusal(issues: readonly Issue[], args: unknown, known: readonly string
     ...(first.details && { details: first.details }),
   });
 }
+
+const isUnknown = ({ code }: Issue): boolean => code === 'unrecognized_keys';
 
 function explain(issue: Issue, args: unknown, known: readonly string[]): CortexError[] {
   const field = pathOf(issue.path) ?? 'arguments';

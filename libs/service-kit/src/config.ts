@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { CortexError, schemaOf } from '@cortex/contracts';
+import { failedPrecondition, schemaOf, type CortexError } from '@cortex/contracts';
 import { z } from 'zod';
 import { loadSecrets, type Secrets } from './secrets.js';
 import type { ServiceDefinition } from './service.js';
@@ -104,12 +104,6 @@ const problemOf = (message: string): string =>
   /^[a-z]/.test(message) ? message : `is wrong: ${message.replace(/^Invalid input: /, '')}`;
 
 const configFault = (faults: readonly string[]): CortexError =>
-  new CortexError(
-    'failed_precondition',
-    'configuration',
-    `is not usable:\n  ${faults.join('\n  ')}\n`,
-    'set these variables',
-    {
-      details: { faults },
-    },
-  );
+  failedPrecondition('configuration', 'is not usable', `set these variables:\n  ${faults.join('\n  ')}`, {
+    details: { faults },
+  });

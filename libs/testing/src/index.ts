@@ -1,3 +1,4 @@
+export { runSource, type SourceProcess } from './child-process.js';
 export { eventually } from './eventually.js';
 export { natsFixture, type NatsFixture, type NatsFixtureOptions } from './nats-fixture.js';
 export { otlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';
