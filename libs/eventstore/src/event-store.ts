@@ -97,7 +97,7 @@ export class EventStore {
   }
 
   /** The newest state. Errors: `invalid_argument` (workspace_id, id), `unavailable`. */
-  load<C, E extends EventShape, S>(
+  async load<C, E extends EventShape, S>(
     decider: Decider<C, E, S>,
     workspace: string | null,
     id: string,

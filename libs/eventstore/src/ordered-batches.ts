@@ -9,6 +9,8 @@ export interface OrderedOptions {
   bus: Bus;
   stream: string;
   consumer: string;
+  /** The checkpoint: what is not above it needs no waiting for. */
+  applied: number;
   signal: AbortSignal;
   log: Log;
 }
@@ -24,7 +26,7 @@ export interface OrderedOptions {
  * Ends with `PullLost`, or when the signal aborts.
  */
 export async function* orderedBatches(options: OrderedOptions): AsyncGenerator<Delivered[], void, undefined> {
-  const { bus, stream, consumer, signal, log } = options;
+  const { bus, stream, consumer, applied, signal, log } = options;
   const pull = new Pull({ bus, stream, consumer, batch: BATCH });
   let inHand: Delivered[] = [];
   try {
@@ -36,7 +38,7 @@ export async function* orderedBatches(options: OrderedOptions): AsyncGenerator<D
         expected++;
       }
     };
-    if (begin.num_ack_pending > 0) {
+    if (begin.num_ack_pending > 0 && begin.delivered.stream_seq > applied) {
       const held = new Map<number, Delivered>();
       const patience = performance.now() + 2 * ACK_WAIT_MS;
       for (let complete = false; !complete;) {

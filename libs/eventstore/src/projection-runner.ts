@@ -128,6 +128,7 @@ export class ProjectionRunner {
           bus: this.#options.bus,
           stream: streamOf(subject),
           consumer: name,
+          applied: running.seq,
           signal,
           log: this.#log,
         });
