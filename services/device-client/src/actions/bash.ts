@@ -45,7 +45,7 @@ const NO_BASH = 'bash was not found on this device\n';
 function inForeground(command: string, limitMs: number, signal: AbortSignal): Promise<Outcome> {
   return new Promise((resolve) => {
     const mark = randomBytes(8).toString('hex');
-    const child = spawn(shellOf(), ['-l', '-c', command], {
+    const child = spawn(shellOf(), ['-l', '-c', '--', command], {
       cwd: startFolder(),
       detached: process.platform !== 'win32',
       env: commandEnvironment({ [MARK]: mark }),
@@ -92,7 +92,7 @@ function inForeground(command: string, limitMs: number, signal: AbortSignal): Pr
 
 function inBackground(command: string): Promise<Outcome> {
   return new Promise((resolve) => {
-    const child = spawn(shellOf(), ['-l', '-c', command], {
+    const child = spawn(shellOf(), ['-l', '-c', '--', command], {
       cwd: startFolder(),
       detached: true,
       env: commandEnvironment(),

@@ -39,7 +39,7 @@ export function startDevice(options: {
     [
       '--experimental-transform-types',
       '--disable-warning=ExperimentalWarning',
-      '--conditions=source',
+      '--conditions=cortex-source',
       '--import',
       FROM_SOURCES,
       CLIENT,

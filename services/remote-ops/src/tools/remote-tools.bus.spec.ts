@@ -1,4 +1,4 @@
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startFleet, type Fleet } from '../testing/fleet.js';
@@ -16,7 +16,7 @@ beforeAll(async () => {
   fleet = await startFleet();
   await fleet.device(device);
 }, 60_000);
-afterAll(() => fleet?.[Symbol.asyncDispose]());
+afterAll(async () => fleet[Symbol.asyncDispose]());
 
 describe('remote_bash', () => {
   it('gives output and exit code of a command', async () => {
