@@ -84,10 +84,10 @@ export default defineConfig({
     layer('services/*/src/testing/**', only([...STACK, 'embedded', 'testing'], 'a service knows no other service')),
     // The command line alone puts services together; its bench also measures the stock NATS client.
     layer('services/cli/src/**', FIXTURES, NATS),
-    layer('services/cli/src/**/*.spec.ts'),
     layer('services/cli/src/bench/**', FIXTURES),
     // Reads the streams as the provisioner, the only one who may make a consumer.
     layer('services/cli/src/events/**', FIXTURES),
+    layer('services/cli/src/**/*.spec.ts'),
     {
       // Who reads the environment.
       files: [

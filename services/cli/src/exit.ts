@@ -28,7 +28,9 @@ export class CliError extends Error {
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const known = error instanceof CliError || ['CortexError', 'EmbeddedError'].includes(error.name);
-  if (known || 'code' in error) return error.message || String((error as { code?: unknown }).code);
+  if (known) return error.message;
+  // Errors of the system and of libraries: some have nothing but a code.
+  if ('code' in error) return error.message || String(error.code);
   return error.stack ?? error.message;
 }
 

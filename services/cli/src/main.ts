@@ -9,6 +9,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) =>
 try {
   await program().parseAsync();
 } catch (error) {
-  process.stderr.write(`cortex: ${messageOf(error)}\n`);
+  const text = messageOf(error);
+  if (text !== '') process.stderr.write(`cortex: ${text}\n`);
   process.exitCode = exitCodeOf(error);
 }

@@ -98,8 +98,7 @@ async function rebuild({ bus, adminUrl }: Admin, { service, projection }: View) 
     bus,
     adminUrl,
     projection,
-    service: service.name,
-    migrations: service.migrations ?? {},
+    service,
     onProgress: ({ applied: so_far, pending }) => {
       if (Date.now() - told < 2_000) return;
       told = Date.now();

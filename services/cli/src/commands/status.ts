@@ -1,9 +1,10 @@
+import { SERVICES } from '@cortex/contracts/services';
 import { EXIT } from '../exit.js';
 import { homeOf } from '../home.js';
 import { isAlive, residentBytes } from '../identity.js';
 import { megabytes, print, printJson, since, table } from '../output.js';
 import { askReady } from '../up/ready.js';
-import { runningState, type UpState } from '../up/state.js';
+import { runningState, type KeptProcess, type UpState } from '../up/state.js';
 
 export async function status(flags: { home?: string; json?: boolean }): Promise<void> {
   const home = homeOf(flags.home);
@@ -14,7 +15,8 @@ export async function status(flags: { home?: string; json?: boolean }): Promise<
     else print(`${home.dir} is not running; start it with: cortex up`);
     return;
   }
-  const processes = await Promise.all([supervisorOf(state), ...state.processes.map(processOf)]);
+  const inOrder = state.processes.toSorted((a, b) => rank(a) - rank(b));
+  const processes = await Promise.all([supervisorOf(state), ...inOrder.map(processOf)]);
   const ready = state.ready && processes.every((process) => process.ready);
   if (!ready) process.exitCode = EXIT.failed;
   const memory = processes.reduce((sum, process) => sum + (process.rss_bytes ?? 0), 0);
@@ -67,3 +69,8 @@ const supervisorOf = async ({ supervisor, since: from, ports, issuer, ready }: U
   ready,
   problem: 'starting',
 });
+
+/** Bus and database first, then the services in the order of their list, however often each was started again. */
+function rank({ kind, name }: KeptProcess): number {
+  return { nats: 0, postgres: 1, services: 2 + (SERVICES as readonly string[]).indexOf(name) }[kind];
+}

@@ -1,10 +1,5 @@
-import {
-  DeliverPolicy,
-  jetstream,
-  jetstreamManager,
-  type JsMsg,
-  type OrderedConsumerOptions,
-} from '@nats-io/jetstream';
+import { AckPolicy, DeliverPolicy, jetstream, jetstreamManager, type Consumer, type JsMsg } from '@nats-io/jetstream';
+import { nanos } from '@nats-io/transport-node';
 import type { Bus } from '@cortex/bus';
 import { CALLS_STREAM, EVENTS_STREAM } from '@cortex/contracts';
 
@@ -57,8 +52,9 @@ export async function followLog(
 ): Promise<void> {
   await Promise.all(
     streamsOf(options.subject).map(async (stream) => {
-      const consumer = await jetstream(bus.nc).consumers.get(stream, consumerOptions(stream, options));
-      const messages = await consumer.consume();
+      const consumer = await consumerAt(bus, stream, await startOf(bus, stream, options), options.subject);
+      // A server that was killed has forgotten the consumer; it is made anew when heartbeats are missing.
+      const messages = await consumer.consume({ expires: 10_000, idle_heartbeat: 1_000 });
       signal.addEventListener('abort', () => messages.stop(), { once: true });
       for await (const message of messages) {
         if (matches(options.subject, message.subject)) show(toLog(stream, message));
@@ -68,29 +64,48 @@ export async function followLog(
 }
 
 async function past(bus: Bus, stream: Stream, options: ReadOptions): Promise<AsyncGenerator<LogMessage>> {
-  const manager = await jetstreamManager(bus.nc);
-  const { state } = await manager.streams.info(stream);
+  const { last_seq } = await stateOf(bus, stream);
+  const start = await startOf(bus, stream, options);
   return (async function* () {
-    if (state.messages === 0) return;
-    const consumer = await jetstream(bus.nc).consumers.get(stream, consumerOptions(stream, options));
-    // Nothing (more) that matches: the consumer would wait for ever.
+    if (start > last_seq) return;
+    const consumer = await consumerAt(bus, stream, start, options.subject);
+    // Nothing that matches: the consumer would wait for ever.
     if ((await consumer.info()).num_pending === 0) return;
     const messages = await consumer.consume({ max_messages: 1_000 });
     for await (const message of messages) {
-      if (message.seq > state.last_seq) return;
+      if (message.seq > last_seq) return;
       if (matches(options.subject, message.subject)) yield toLog(stream, message);
-      if (message.seq === state.last_seq || message.info.pending === 0) return;
+      if (message.seq === last_seq || message.info.pending === 0) return;
     }
   })();
 }
 
-function consumerOptions(stream: Stream, { subject, since, fresh }: ReadOptions): Partial<OrderedConsumerOptions> {
+/** Always at a sequence: told a time, or "new", the client forgets it when it has to make its consumer anew. */
+function consumerAt(bus: Bus, stream: Stream, seq: number, subject: string | undefined): Promise<Consumer> {
   // The server refuses a filter that is wider than the stream; then we filter ourselves.
   const narrow = subject?.startsWith(`${STREAMS[stream]}.`) ? { filter_subjects: subject } : {};
-  if (fresh) return { ...narrow, deliver_policy: DeliverPolicy.New };
-  if (since === undefined) return { ...narrow, deliver_policy: DeliverPolicy.All };
-  return { ...narrow, deliver_policy: DeliverPolicy.StartTime, opt_start_time: since };
+  const options = { ...narrow, deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: seq };
+  return jetstream(bus.nc).consumers.get(stream, options);
 }
+
+async function startOf(bus: Bus, stream: Stream, { since, fresh }: ReadOptions): Promise<number> {
+  const { first_seq, last_seq } = await stateOf(bus, stream);
+  if (fresh) return last_seq + 1;
+  if (since === undefined) return Math.max(1, first_seq);
+  // A consumer that starts at a time knows the sequence it starts at.
+  const { consumers } = await jetstreamManager(bus.nc);
+  const at = await consumers.add(stream, {
+    deliver_policy: DeliverPolicy.StartTime,
+    opt_start_time: since,
+    ack_policy: AckPolicy.None,
+    mem_storage: true,
+    inactive_threshold: nanos(5_000),
+  });
+  await consumers.delete(stream, at.name);
+  return at.delivered.stream_seq + 1;
+}
+
+const stateOf = async (bus: Bus, stream: Stream) => (await (await jetstreamManager(bus.nc)).streams.info(stream)).state;
 
 /** Streams that can hold a subject of this pattern. */
 function streamsOf(subject: string | undefined): Stream[] {

@@ -1,3 +1,4 @@
+import { request } from 'node:http';
 import { CliError } from '../exit.js';
 import { tailOf } from '../tail.js';
 import type { KeptProcess } from './state.js';
@@ -11,12 +12,25 @@ export interface ReadyAnswer {
 /** Asks a process whether it can work. One that does not answer in time is not ready. */
 export async function askReady(ops: string, timeoutMs = 1_000): Promise<ReadyAnswer> {
   try {
-    const response = await fetch(`${ops}/ready`, { signal: AbortSignal.timeout(timeoutMs) });
-    const text = await response.text();
-    return response.ok ? { ready: true, problem: '' } : { ready: false, problem: problemOf(text) };
+    const { status, text } = await get(`${ops}/ready`, timeoutMs);
+    return status === 200 ? { ready: true, problem: '' } : { ready: false, problem: problemOf(text) };
   } catch {
     return { ready: false, problem: 'does not answer yet' };
   }
+}
+
+/** Not `fetch`: the supervisor would keep its 10 MB for good. */
+function get(url: string, timeoutMs: number): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    request(url, { signal: AbortSignal.timeout(timeoutMs), agent: false }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (part: string) => (text += part));
+      response.once('end', () => resolve({ status: response.statusCode ?? 0, text }));
+      response.once('error', reject);
+    })
+      .once('error', reject)
+      .end();
+  });
 }
 
 /** Names the checks that are not content, whatever else the answer holds. */

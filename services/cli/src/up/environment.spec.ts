@@ -1,0 +1,76 @@
+import { describe, expect, it } from '@jest/globals';
+import { SERVICES } from '@cortex/contracts';
+import type { Secrets } from '@cortex/service-kit';
+import { homeOf } from '../home.js';
+import { serviceEnvironment, withoutCredentials } from './environment.js';
+import type { UpState } from './state.js';
+
+const secrets = {
+  bus: { 'mcp-edge': 'bus-edge', 'remote-ops': 'bus-ops' },
+  database: {
+    admin: { user: 'postgres', password: 'db-admin' },
+    remote_ops: 'db-ops',
+    remote_ops_projector: 'db-proj',
+  },
+  audit_hash_key: 'audit',
+  state_key: 'state',
+  admin_secret: 'admin',
+  cron_secret: 'cron',
+  webhook_token: 'webhook',
+  client_token: 'client',
+  device_server_key: 'device',
+} as unknown as Secrets;
+const state = {
+  issuer: 'http://127.0.0.1:9031',
+  canonical_uri: 'http://127.0.0.1:9030/mcp',
+  nats_url: 'nats://127.0.0.1:4222',
+  database_url: 'postgres://127.0.0.1:5432/cortex',
+  ports: { public: 9030, webhooks: 3001, devices: 3002, issuer: 9031 },
+} as UpState;
+const outside = {
+  PATH: '/bin',
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
+  CORTEX_RATE_LIMIT_PER_MINUTE: '1000',
+  CORTEX_VAULT_KEY: 'vault',
+  AWS_SECRET_ACCESS_KEY: 'canary',
+  GITHUB_TOKEN: 'canary',
+};
+const of = (...services: ('mcp-edge' | 'remote-ops' | 'billing')[]) =>
+  serviceEnvironment(services, homeOf('/home/x'), state, secrets, outside);
+
+describe('the environment of a service', () => {
+  it('T60 holds nothing of ours that is no setting of Cortex', () => {
+    for (const env of [of('billing'), serviceEnvironment(SERVICES, homeOf('/x'), state, secrets, outside)]) {
+      expect(Object.values(env)).not.toContain('canary');
+    }
+    expect(of('billing')).toMatchObject({ PATH: '/bin', CORTEX_RATE_LIMIT_PER_MINUTE: '1000' });
+  });
+
+  it('T60 holds its own passwords and the secrets it owns, and no others', () => {
+    expect(of('remote-ops')).toMatchObject({
+      CORTEX_NATS_USER: 'remote-ops',
+      CORTEX_NATS_PASSWORD: 'bus-ops',
+      CORTEX_DATABASE_PASSWORD: 'db-ops',
+      CORTEX_DATABASE_PROJECTOR_PASSWORD: 'db-proj',
+      CORTEX_CLIENT_TOKEN: 'client',
+      CORTEX_DEVICE_SERVER_KEY: 'device',
+    });
+    const values = Object.values(of('remote-ops'));
+    for (const other of ['bus-edge', 'db-admin', 'audit', 'state', 'admin', 'cron', 'webhook', 'vault']) {
+      expect(values).not.toContain(other);
+    }
+    expect(of('mcp-edge')).toMatchObject({ CORTEX_AUDIT_HASH_KEY: 'audit', CORTEX_VAULT_KEY: 'vault' });
+    expect(Object.values(of('mcp-edge'))).not.toContain('client');
+  });
+
+  it('prefers a secret that the operator set', () => {
+    const env = serviceEnvironment(['mcp-edge'], homeOf('/x'), state, secrets, { CORTEX_ADMIN_SECRET: 'mine' });
+    expect(env['CORTEX_ADMIN_SECRET']).toBe('mine');
+  });
+
+  it('names no user and no password in an address', () => {
+    expect(withoutCredentials('postgres://me:secret@db.example:5432/cortex?sslmode=require')).toBe(
+      'postgres://db.example:5432/cortex?sslmode=require',
+    );
+  });
+});
