@@ -1,8 +1,8 @@
-/** Tests run from the sources: the condition `source` of every package's `exports` needs no build. */
+/** Tests run from the sources: the condition `cortex-source` of every package's `exports` needs no build. */
 export default {
   testMatch: ['<rootDir>/{libs,services}/*/src/**/*.spec.ts'],
   testEnvironment: 'node',
-  testEnvironmentOptions: { customExportConditions: ['source', 'node', 'node-addons'] },
+  testEnvironmentOptions: { customExportConditions: ['cortex-source', 'node', 'node-addons'] },
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: { '^.+\\.ts$': ['@swc/jest', { configFile: '.swcrc' }] },
