@@ -15,7 +15,7 @@ registerHooks({
       const source = new URL(specifier.replace(/\.js$/, '.ts'), context.parentURL);
       if (existsSync(source)) return next(source.href, context);
     }
-    return next(specifier, { ...context, conditions: ['source', ...context.conditions] });
+    return next(specifier, { ...context, conditions: ['cortex-source', ...context.conditions] });
   },
   load(url, context, next) {
     if (!url.endsWith('.ts')) return next(url, context);

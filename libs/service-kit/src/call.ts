@@ -9,7 +9,7 @@ import {
   type Projection,
 } from '@cortex/eventstore';
 import type { Type } from '@nestjs/common';
-import { context, SpanKind, SpanStatusCode, trace, type Context, type Span } from '@opentelemetry/api';
+import { context, isValidTraceId, SpanKind, SpanStatusCode, trace, type Context, type Span } from '@opentelemetry/api';
 import type { Kysely } from 'kysely';
 import type { Logger } from 'pino';
 import type { ToolContext } from './context.js';
@@ -74,12 +74,7 @@ export class Call implements ToolContext {
     return Math.max(0, Math.round(this.flight.deadline - performance.now()));
   }
   get log(): Logger {
-    const { traceId, spanId } = this.span.spanContext();
-    return (this.#log ??= this.host.log.child({
-      call_id: this.call_id,
-      call: this.name,
-      ...(!/^0+$/.test(traceId) && { trace_id: traceId, span_id: spanId }),
-    }));
+    return (this.#log ??= this.host.log.child({ call_id: this.call_id, call: this.name, ...this.#traceIds() }));
   }
   get<T>(provider: Type<T> | symbol | string): T {
     return this.host.get(provider);
@@ -152,6 +147,13 @@ export class Call implements ToolContext {
 
   wait(until: { subject: string; after: number; until: string; poll_ms?: number }): Waiting {
     return new Waiting(until);
+  }
+
+  /** With an SDK the log takes them from the active span; without one only the call knows its trace. */
+  #traceIds(): { trace_id?: string; span_id?: string } {
+    if (trace.getActiveSpan()) return {};
+    const { traceId, spanId } = this.span.spanContext();
+    return isValidTraceId(traceId) ? { trace_id: traceId, span_id: spanId } : {};
   }
 
   get #idSource(): CallIds {

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { loadSecrets, type Secrets } from './secrets.js';
 import type { ServiceDefinition } from './service.js';
 
-const share = (fallback: number) => z.coerce.number().min(0).max(1).default(fallback);
+const share = z.coerce.number().min(0).max(1).optional();
 
 /** Variables that every service understands; the others are its own `config`. */
 export const SharedVariables = z.object({
@@ -25,11 +25,12 @@ export const SharedVariables = z.object({
   CORTEX_OPS_PORT: z.coerce.number().int().min(0).max(65_535).default(9464),
   CORTEX_OPS_HOST: z.string().min(1).default('127.0.0.1'),
   CORTEX_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  CORTEX_TRACE_SAMPLE: share(0.1).optional(),
-  OTEL_TRACES_SAMPLER_ARG: share(0.1).optional(),
+  CORTEX_TRACE_SAMPLE: share,
+  OTEL_TRACES_SAMPLER_ARG: share,
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.url().optional(),
   OTEL_SDK_DISABLED: z.string().optional(),
+  OTEL_EXPORTER_OTLP_TIMEOUT: z.coerce.number().int().positive().default(10_000),
   OTEL_BSP_SCHEDULE_DELAY: z.coerce.number().int().positive().default(5_000),
 });
 export type Environment = z.output<typeof SharedVariables>;

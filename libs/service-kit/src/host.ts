@@ -179,7 +179,7 @@ export class ServiceHost {
       }
     }
     this.projections.start();
-    void this.reactors.start();
+    this.reactors.start();
     for (let attempt = 0; !this.#stop.signal.aborted; attempt++) {
       try {
         this.transport.open();

@@ -1,6 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { context, ROOT_CONTEXT, trace, type Context, type Tracer } from '@opentelemetry/api';
 import { spanContextOf } from '@cortex/bus/trace';
 import type { Environment } from './config.js';
+
+/** A collector that is away must not hold up a stop. */
+const FLUSH_MS = 3_000;
 
 export interface Telemetry {
   /** Spans of one service: each has a resource of its own, also where several share a process. */
@@ -29,7 +33,7 @@ export async function startTelemetry(env: Environment, version: string): Promise
   const ratio = env.CORTEX_TRACE_SAMPLE ?? env.OTEL_TRACES_SAMPLER_ARG ?? 0.1;
   const sampler = new sdk.ParentBasedSampler({ root: new sdk.TraceIdRatioBasedSampler(ratio) });
   const processor = new sdk.BatchSpanProcessor({
-    exporter: new OTLPTraceExporter({ url }),
+    exporter: new OTLPTraceExporter({ url, timeoutMillis: env.OTEL_EXPORTER_OTLP_TIMEOUT }),
     scheduledDelayMillis: env.OTEL_BSP_SCHEDULE_DELAY,
   });
   const providers = new Map<string, InstanceType<typeof sdk.TracerProvider>>();
@@ -52,7 +56,7 @@ export async function startTelemetry(env: Environment, version: string): Promise
       return provider.getTracer('cortex', version);
     },
     async shutdown() {
-      await processor.shutdown();
+      await Promise.race([processor.shutdown(), sleep(FLUSH_MS, undefined, { ref: false })]);
       contexts.disable();
       context.disable();
       trace.disable();
