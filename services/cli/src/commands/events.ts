@@ -1,6 +1,6 @@
 import { withAdmin } from '../admin.js';
 import { jsonOf, lineOf } from '../events/line.js';
-import { followLog, readLog, type LogMessage } from '../events/reader.js';
+import { endsOf, followLog, readLog, type LogMessage } from '../events/reader.js';
 import { CliError, EXIT } from '../exit.js';
 import { homeOf } from '../home.js';
 import { parseDuration } from '../token.js';
@@ -14,7 +14,7 @@ export interface EventFlags {
   json?: boolean;
 }
 
-/** Without `--since` and `--last`, following begins now; otherwise with what these ask for. */
+/** Without `--since` and `--last`, following begins now. */
 export async function events(flags: EventFlags): Promise<void> {
   const subject = flags.subject === undefined ? undefined : checkedSubject(flags.subject);
   const since = flags.since === undefined ? undefined : parseSince(flags.since);
@@ -23,42 +23,27 @@ export async function events(flags: EventFlags): Promise<void> {
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
   await withAdmin(homeOf(flags.home), async ({ bus }) => {
-    if (!flags.follow || last !== undefined) {
-      const told = await showPast(readLog(bus, { subject, since }), last, show, stop.signal);
-      if (!flags.follow) return;
-      // What came while we read is not told twice, and not left out.
-      const seen = new Map(told.map(({ stream, seq }) => [stream, seq]));
-      const begin = new Date(Math.max(0, ...told.map(({ time }) => time))).toISOString();
-      const later = (message: LogMessage) => message.seq > (seen.get(message.stream) ?? 0) && show(message);
-      await followLog(
-        bus,
-        told.length === 0 ? { subject, fresh: true } : { subject, since: begin },
-        later,
-        stop.signal,
-      );
-      return;
+    const ends = await endsOf(bus);
+    if (!flags.follow || since !== undefined || last !== undefined) {
+      await showPast(readLog(bus, ends, { subject, since }), last, show, stop.signal);
     }
-    await followLog(bus, since === undefined ? { subject, fresh: true } : { subject, since }, show, stop.signal);
+    if (flags.follow && !stop.signal.aborted) await followLog(bus, ends, { subject, show, signal: stop.signal });
   });
 }
 
-/** Shows all, or the last n; returns the last message of each stream. */
 async function showPast(
   log: AsyncGenerator<LogMessage>,
   last: number | undefined,
   show: (message: LogMessage) => void,
   signal: AbortSignal,
-): Promise<LogMessage[]> {
-  const ends = new Map<string, LogMessage>();
+): Promise<void> {
   const kept: LogMessage[] = [];
   for await (const message of log) {
-    if (signal.aborted) break;
-    ends.set(message.stream, message);
+    if (signal.aborted) return;
     if (last === undefined) show(message);
     else if (kept.push(message) > last) kept.shift();
   }
   for (const message of kept) show(message);
-  return [...ends.values()];
 }
 
 function checkedSubject(text: string): string {

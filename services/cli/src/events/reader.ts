@@ -17,16 +17,23 @@ export interface ReadOptions {
   subject?: string;
   /** ISO time from which on. */
   since?: string;
-  /** Only what comes from now on. */
-  fresh?: boolean;
 }
 
 const STREAMS = { [EVENTS_STREAM]: 'cortex.evt', [CALLS_STREAM]: 'cortex.call' } as const;
 type Stream = keyof typeof STREAMS;
+const ALL = Object.keys(STREAMS) as Stream[];
 
-/** Both streams as one, in order of arrival; ends when everything that was there at the beginning has been told. */
-export async function* readLog(bus: Bus, options: ReadOptions): AsyncGenerator<LogMessage> {
-  const sources = await Promise.all(streamsOf(options.subject).map((stream) => past(bus, stream, options)));
+/** Where each stream ends: what is read up to here and followed from here is neither missed nor told twice. */
+export type Ends = Readonly<Record<Stream, number>>;
+
+export async function endsOf(bus: Bus): Promise<Ends> {
+  const ends = await Promise.all(ALL.map(async (stream) => [stream, (await stateOf(bus, stream)).last_seq] as const));
+  return Object.fromEntries(ends) as Ends;
+}
+
+/** Both streams as one, in order of arrival, up to their ends. */
+export async function* readLog(bus: Bus, ends: Ends, options: ReadOptions = {}): AsyncGenerator<LogMessage> {
+  const sources = await Promise.all(streamsOf(options.subject).map((s) => past(bus, s, ends[s], options)));
   const heads = await Promise.all(sources.map((source) => source.next()));
   for (;;) {
     let first = -1;
@@ -43,39 +50,56 @@ export async function* readLog(bus: Bus, options: ReadOptions): AsyncGenerator<L
   }
 }
 
-/** What arrives from now on, or from `since` on, of both streams; until the signal aborts. */
+/** How long a message waits for one of the other stream that was stored before it. */
+const HOLD_MS = 100;
+
+/** What arrives after the ends, in order of arrival; until the signal aborts. */
 export async function followLog(
   bus: Bus,
-  options: ReadOptions,
-  show: (message: LogMessage) => void,
-  signal: AbortSignal,
+  ends: Ends,
+  { subject, show, signal }: { subject?: string; show: (message: LogMessage) => void; signal: AbortSignal },
 ): Promise<void> {
-  await Promise.all(
-    streamsOf(options.subject).map(async (stream) => {
-      const consumer = await consumerAt(bus, stream, await startOf(bus, stream, options), options.subject);
-      // A server that was killed has forgotten the consumer; it is made anew when heartbeats are missing.
-      const messages = await consumer.consume({ expires: 10_000, idle_heartbeat: 1_000 });
-      signal.addEventListener('abort', () => messages.stop(), { once: true });
-      for await (const message of messages) {
-        if (matches(options.subject, message.subject)) show(toLog(stream, message));
-      }
-    }),
-  );
+  const held: { message: LogMessage; until: number }[] = [];
+  const flush = () => {
+    while (held[0] !== undefined && held[0].until <= Date.now()) show((held.shift() as (typeof held)[0]).message);
+  };
+  const timer = setInterval(flush, HOLD_MS / 4);
+  const follow = async (stream: Stream) => {
+    const consumer = await consumerAt(bus, stream, ends[stream] + 1, subject);
+    // A server that was killed has forgotten the consumer; it is made anew when heartbeats are missing.
+    const messages = await consumer.consume({ expires: 10_000, idle_heartbeat: 1_000 });
+    signal.addEventListener('abort', () => messages.stop(), { once: true });
+    for await (const message of messages) {
+      if (!matches(subject, message.subject)) continue;
+      held.push({ message: toLog(stream, message), until: Date.now() + HOLD_MS });
+      held.sort((a, b) => a.message.time - b.message.time);
+    }
+  };
+  try {
+    await Promise.all(streamsOf(subject).map(follow));
+  } finally {
+    clearInterval(timer);
+    for (const { message } of held) show(message);
+  }
 }
 
-async function past(bus: Bus, stream: Stream, options: ReadOptions): Promise<AsyncGenerator<LogMessage>> {
-  const { last_seq } = await stateOf(bus, stream);
-  const start = await startOf(bus, stream, options);
+async function past(
+  bus: Bus,
+  stream: Stream,
+  end: number,
+  { subject, since }: ReadOptions,
+): Promise<AsyncGenerator<LogMessage>> {
+  const start = await startOf(bus, stream, since);
   return (async function* () {
-    if (start > last_seq) return;
-    const consumer = await consumerAt(bus, stream, start, options.subject);
+    if (start > end) return;
+    const consumer = await consumerAt(bus, stream, start, subject);
     // Nothing that matches: the consumer would wait for ever.
     if ((await consumer.info()).num_pending === 0) return;
     const messages = await consumer.consume({ max_messages: 1_000 });
     for await (const message of messages) {
-      if (message.seq > last_seq) return;
-      if (matches(options.subject, message.subject)) yield toLog(stream, message);
-      if (message.seq === last_seq || message.info.pending === 0) return;
+      if (message.seq > end) return;
+      if (matches(subject, message.subject)) yield toLog(stream, message);
+      if (message.seq === end || message.info.pending === 0) return;
     }
   })();
 }
@@ -88,10 +112,8 @@ function consumerAt(bus: Bus, stream: Stream, seq: number, subject: string | und
   return jetstream(bus.nc).consumers.get(stream, options);
 }
 
-async function startOf(bus: Bus, stream: Stream, { since, fresh }: ReadOptions): Promise<number> {
-  const { first_seq, last_seq } = await stateOf(bus, stream);
-  if (fresh) return last_seq + 1;
-  if (since === undefined) return Math.max(1, first_seq);
+async function startOf(bus: Bus, stream: Stream, since: string | undefined): Promise<number> {
+  if (since === undefined) return Math.max(1, (await stateOf(bus, stream)).first_seq);
   // A consumer that starts at a time knows the sequence it starts at.
   const { consumers } = await jetstreamManager(bus.nc);
   const at = await consumers.add(stream, {
@@ -109,7 +131,7 @@ const stateOf = async (bus: Bus, stream: Stream) => (await (await jetstreamManag
 
 /** Streams that can hold a subject of this pattern. */
 function streamsOf(subject: string | undefined): Stream[] {
-  return (Object.keys(STREAMS) as Stream[]).filter((stream) => overlaps(subject ?? '>', `${STREAMS[stream]}.>`));
+  return ALL.filter((stream) => overlaps(subject ?? '>', `${STREAMS[stream]}.>`));
 }
 
 /** Whether some subject matches both patterns. */
