@@ -77,8 +77,9 @@ export class ReactorRunner {
     const running = new Set<Promise<void>>();
     let pause = 50;
     while (!signal.aborted) {
-      const pull = new Pull({ bus, stream: streamOf(reactor.subject), consumer: reactor.name, batch: concurrency });
+      let pull: Pull | undefined;
       try {
+        pull = new Pull({ bus, stream: streamOf(reactor.subject), consumer: reactor.name, batch: concurrency });
         while (!signal.aborted) {
           if (running.size >= concurrency) await Promise.race(running);
           const messages = await pull.next(IDLE_MS, signal, concurrency - running.size);
@@ -98,7 +99,7 @@ export class ReactorRunner {
         await sleep(pause, undefined, { signal }).catch(() => {});
         pause = Math.min(pause * 2, 2000);
       } finally {
-        pull.close();
+        pull?.close();
       }
     }
     await Promise.all(running);

@@ -56,6 +56,7 @@ export async function rebuildProjection(options: RebuildOptions): Promise<Rebuil
   pool.on('error', () => {});
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
   const source = new RebuildSource(options);
+  let ours = false;
   const rebuilt: Rebuilt = { applied: 0, seq: 0, skipped: 0 };
   const advance = async (): Promise<number> => {
     signal?.throwIfAborted();
@@ -75,16 +76,18 @@ export async function rebuildProjection(options: RebuildOptions): Promise<Rebuil
       [shadow],
     );
     if (!rows[0]?.got) throw new Error(`projection ${projection.name} is being rebuilt already; wait for its end`);
+    ours = true;
     await admin.query(`drop schema if exists ${name(shadow)} cascade`);
     await admin.query(`create schema ${name(shadow)} authorization ${name(`${schema}_owner`)}`);
     await migrateSchema(adminUrl, shadow, service.migrations ?? {}, `${schema}_owner`);
-    while ((await advance()) > 0);
+    // The rest, which never ends while events arrive, is done while the live copy waits.
+    while ((await advance()) > BATCH);
     await swap({ admin, schema, shadow, service, projection, rebuilt, advance });
     return rebuilt;
   } finally {
     await source.close();
     await db.destroy();
-    await admin.query(`drop schema if exists ${name(shadow)} cascade`).catch(() => {});
+    if (ours) await admin.query(`drop schema if exists ${name(shadow)} cascade`).catch(() => {});
     await admin.end();
   }
 }
