@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
-import { lstat, open, readlink, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { lstat, mkdir, open, readlink, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { conflict, failedPrecondition, resourceExhausted } from '@cortex/contracts';
 import { DEVICE_FILE_LIMIT } from '@cortex/contracts/device-wire';
@@ -66,6 +66,20 @@ export async function resolveTarget(path: string): Promise<string> {
     current = resolve(dirname(current), await readlink(current));
   }
   throw Object.assign(new Error('too many links'), { code: 'ELOOP' });
+}
+
+/**
+ * Makes a folder and those above it. Not by mkdir's own `recursive`: that never ends where a file system answers ENOENT
+ * below a folder that exists, as /proc does.
+ */
+export async function makeFolders(path: string): Promise<void> {
+  const missing: string[] = [];
+  for (let folder = path; (await statOrNull(folder)) === null; folder = dirname(folder)) missing.push(folder);
+  for (const folder of missing.reverse()) {
+    await mkdir(folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error; // somebody made it meanwhile
+    });
+  }
 }
 
 /** Null when there is nothing. */

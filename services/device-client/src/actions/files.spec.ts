@@ -121,6 +121,10 @@ describe('write', () => {
     expect(await write(path, 'grüß')).toMatchObject({ bytes: 6, created: true });
     expect(await readFile(path, 'utf8')).toBe('grüß');
   });
+  it('gives up where no folder can be made', async () => {
+    await expect(write('/proc/none/x', '')).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(write(`${await put('file', '')}/x/y`, '')).rejects.toMatchObject({ code: 'ENOTDIR' });
+  });
   it('replaces a file, keeping its mode and leaving nothing beside it', async () => {
     const path = await put('a.sh', 'old');
     await chmod(path, 0o750);

@@ -1,7 +1,6 @@
-import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ActionContext } from '../commands.js';
-import { assertRegular, oneAtATime, readWhole, replaceFile, resolveTarget, statOrNull } from '../files.js';
+import { assertRegular, makeFolders, oneAtATime, readWhole, replaceFile, resolveTarget, statOrNull } from '../files.js';
 import { instructionChain } from '../instructions.js';
 import { stringParam } from '../params.js';
 import { absolutePath } from '../paths.js';
@@ -17,7 +16,7 @@ export async function writeFileAction(params: Record<string, unknown>, { home }:
   const written = await oneAtATime(target, async () => {
     const was = await statOrNull(target);
     if (was !== null) assertRegular(was);
-    else await mkdir(dirname(target), { recursive: true });
+    else await makeFolders(dirname(target));
     const bytes = Buffer.from(was !== null && (await hasCrlf(target)) ? toCrlf(content) : content, 'utf8');
     await replaceFile(target, bytes, was);
     return { bytes: bytes.length, created: was === null };
