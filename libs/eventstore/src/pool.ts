@@ -1,6 +1,5 @@
-import type { Log } from '@cortex/bus';
 import { schemaOf } from '@cortex/contracts';
-import pg from 'pg';
+import type pg from 'pg';
 
 export type { ClientConfig, Pool } from 'pg';
 
@@ -20,8 +19,6 @@ export function databaseConfig(
     ...sslOf(searchParams.get('sslmode')),
     application_name: `cortex ${service}`,
     options: `-c search_path=${schemaOf(service)}`,
-    connectionTimeoutMillis: 5_000,
-    keepAlive: true,
   };
 }
 
@@ -29,12 +26,4 @@ export function databaseConfig(
 function sslOf(mode: string | null): pg.ClientConfig {
   if (mode === null || mode === 'disable' || mode === 'allow' || mode === 'prefer') return {};
   return { ssl: { rejectUnauthorized: mode !== 'require' } };
-}
-
-/** A pool that outlives a database that dies: an idle connection that breaks is told and replaced. */
-export function openPool(config: pg.ClientConfig, max: number, log: Log): pg.Pool {
-  const pool = new pg.Pool({ ...config, max, idleTimeoutMillis: 30_000 });
-  // Without a listener a lost idle connection would end the process.
-  pool.on('error', (error) => log('warn', 'a database connection was lost', { problem: error.message }));
-  return pool;
 }

@@ -105,11 +105,11 @@ export class Call implements ToolContext {
   }
 
   async read<Event extends EventShape, Db>(projection: Projection<Event, Db>): Promise<Kysely<Db>> {
-    const { bus, pool } = this.host;
+    const { bus, pool, projections: runner } = this.host;
     const seq = Math.max(this.lastSeq ?? 0, this.request.after ?? 0);
     if (seq > 0) {
       try {
-        await waitFor({ bus, pool, projection, seq, signal: this.signal });
+        await waitFor({ bus, pool, runner, projection, seq, signal: this.signal });
       } catch (error) {
         // A view that is behind still answers, and the answer says so; a call that has ended does not.
         if (this.signal.aborted || !isCortexError(error) || error.kind !== 'unavailable') throw error;

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Bus } from '@cortex/bus';
 import { sha256Hex } from '@cortex/contracts';
 import {
   counter,
@@ -11,13 +12,22 @@ import {
   type RunningService,
 } from '@cortex/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { defineCommand, defineQuery } from './endpoint.js';
-import { defineService } from './service.js';
+import { BUS, CONFIG, defineService } from './service.js';
 import { defineTool, result } from './tool.js';
 
 const common = { title: 'T', description: 'D', tier: 'read', actions: [], workspace: 'none' } as const;
 const seen: { signal?: AbortSignal } = {};
+
+@Injectable()
+class Adapter {
+  readonly text: string;
+  constructor(@Inject(CONFIG) config: { GREETING: string }, @Inject(BUS) bus: Bus) {
+    this.text = `${config.GREETING} from ${bus.service}`;
+  }
+}
 
 const echo = defineTool({
   ...common,
@@ -68,6 +78,20 @@ const rich = defineTool({
   output: z.object({ code: z.number() }),
   handle: () =>
     result({ code: 3 }, { content: [{ type: 'text', text: 'ended with 3' }], isError: true, meta: { 'cortex/x': 1 } }),
+});
+const verbose = defineTool({
+  ...common,
+  name: 'verbose',
+  input: z.object({}),
+  output: z.object({}),
+  handle: () => result({}, { meta: { 'cortex/x': 'x'.repeat(2_000_000) } }),
+});
+const injected = defineTool({
+  ...common,
+  name: 'injected',
+  input: z.object({}),
+  output: z.object({ text: z.string() }),
+  handle: (_args, ctx) => ({ text: ctx.get(Adapter).text }),
 });
 const later = defineTool({
   ...common,
@@ -126,8 +150,9 @@ const addDevice = defineCommand({
 /** In the place of remote-ops, of which the access table permits a query and a command to somebody else. */
 const kitService = defineService({
   name: 'remote-ops',
-  config: z.object({}),
-  tools: [echo, hang, deaf, broken, liar, rich, later, inSession, asks],
+  config: z.object({ GREETING: z.string() }),
+  providers: [Adapter],
+  tools: [verbose, injected, echo, hang, deaf, broken, liar, rich, later, inSession, asks],
   queries: [devices],
   commands: [addDevice],
 });
@@ -142,7 +167,7 @@ const counting = defineService({
 let app: RunningService;
 let counts: RunningService;
 beforeAll(async () => {
-  [app, counts] = await Promise.all([startService(kitService), startService(counting)]);
+  [app, counts] = await Promise.all([startService(kitService, { env: { GREETING: 'hello' } }), startService(counting)]);
 }, 30_000);
 afterAll(async () => {
   await app[Symbol.asyncDispose]();
@@ -201,6 +226,18 @@ describe('a tool call', () => {
 
   it('whose result is not what its output says is our bug, not an answer', async () => {
     expect(await errorOf('liar', {})).toMatchObject({ kind: 'internal', message: expect.stringContaining('liar') });
+  });
+
+  it('whose meta is too large for a message is answered all the same', async () => {
+    expect(await errorOf('verbose', {}, { call_id: 'big' })).toMatchObject({
+      kind: 'internal',
+      message: 'the answer of call big cannot be sent; report the call id',
+    });
+  });
+
+  it('reaches the adapters of its service, and these its configuration and bus', async () => {
+    expect(await app.call(injected, {})).toEqual({ text: 'hello from remote-ops' });
+    expect(app.get(Adapter).text).toBe('hello from remote-ops');
   });
 
   it('that waits says for what, and is answered when it is asked again', async () => {
@@ -369,14 +406,15 @@ describe('queries and commands', () => {
 describe('the bus', () => {
   it('T81 drops a message whose answer goes to somebody who may not call, and counts it', async () => {
     const provision = await app.nats.busAs('provision');
-    const before = app.log.filter((line) => line.includes('may not send it')).length;
     const replies: string[] = [];
     provision.subscribe('_INBOX_review.x', (message) => replies.push(message.string()));
     provision.publish('cortex.tool.remote-ops.echo', '{}', { reply: '_INBOX_review.x' });
     provision.publish('cortex.tool.remote-ops.echo', '{}');
     provision.publish('cortex.query.remote-ops.devices', '{}', { reply: 'cortex.evt.ticket.w1.counter.c1' });
-    await eventually(() => app.log.filter((line) => line.includes('may not send it')).length === before + 3);
+    await eventually(async () =>
+      (await app.host.metrics.text()).includes('cortex_messages_dropped_total{service="remote-ops"} 3'),
+    );
     expect(replies).toEqual([]);
-    expect(await app.host.metrics.text()).toContain('cortex_messages_dropped_total{service="remote-ops"} 3');
+    expect(app.log.filter((line) => line.includes('may not send it'))).toHaveLength(1);
   });
 });

@@ -9,10 +9,9 @@ const AWAY_TEXT =
 
 /** True when PostgreSQL is away or going: the same call may succeed in a moment. */
 export function databaseAway(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const code = (error as { code?: unknown }).code;
-  if (error instanceof AggregateError) return error.errors.every(databaseAway);
-  return (typeof code === 'string' && AWAY.test(code)) || AWAY_TEXT.test(error.message);
+  if (typeof error !== 'object' || error === null) return false;
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  return (typeof code === 'string' && AWAY.test(code)) || (typeof message === 'string' && AWAY_TEXT.test(message));
 }
 
 /**

@@ -1,7 +1,14 @@
 import { connectBus, type Bus } from '@cortex/bus';
 import { schemaOf, type AnnouncedTool } from '@cortex/contracts';
-import { consumersOf, EventStore, postgresSnapshots, ProjectionRunner, ReactorRunner } from '@cortex/eventstore';
-import { databaseConfig, openPool, type ClientConfig, type Pool } from '@cortex/eventstore/pool';
+import {
+  consumersOf,
+  createPool,
+  EventStore,
+  postgresSnapshots,
+  ProjectionRunner,
+  ReactorRunner,
+} from '@cortex/eventstore';
+import { databaseConfig, type ClientConfig, type Pool } from '@cortex/eventstore/pool';
 import type { Type } from '@nestjs/common';
 import type { Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
@@ -102,7 +109,10 @@ export class ServiceHost {
     const database = (user: string, password: string) =>
       databaseConfig(parts.shared.CORTEX_DATABASE_URL, name, { user, password });
     const serving = database(schema, credentials.databasePassword);
-    const pool = openPool(serving, parts.shared.CORTEX_DATABASE_POOL, busLog(log));
+    const pool = createPool(
+      { ...serving, max: parts.shared.CORTEX_DATABASE_POOL, idleTimeoutMillis: 30_000 },
+      busLog(log),
+    );
     const projector = database(`${schema}_projector`, credentials.projectorPassword);
     return new ServiceHost(definition, config, bus, pool, projector, log, parts.tracer(name), parts);
   }
@@ -232,12 +242,22 @@ export class ServiceHost {
     this.#cleanups.push(
       this.health.add(`${service}.start`, () => this.#problem),
       this.health.add(`${service}.bus`, () => (this.bus.up ? null : 'NATS is not connected')),
+      this.health.add(`${service}.database`, () => this.#databaseProblem()),
       this.metrics.onScrape(async () => {
         busUp.set({ service }, this.bus.up ? 1 : 0);
         inFlight.set({ service }, this.transport.runner.inFlight.size);
         if (this.bus.up) await Promise.all([this.#observeProjections(service), this.#observeConsumers(service)]);
       }),
     );
+  }
+
+  async #databaseProblem(): Promise<string | null> {
+    try {
+      await this.pool.query('select 1');
+      return null;
+    } catch (error) {
+      return `PostgreSQL does not answer (${(error as { code?: string }).code ?? (error as Error).message})`;
+    }
   }
 
   async #observeConsumers(service: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { cancelled, deadlineExceeded, resourceExhausted, type CortexError } from '@cortex/contracts';
+import { cancelled, deadlineExceeded, resourceExhausted, unavailable, type CortexError } from '@cortex/contracts';
 
 /** Above this many at once a service refuses: what it cannot finish it should not queue. */
 const LIMIT = 1024;
@@ -74,7 +74,11 @@ export class InFlight {
   /** Resolves when nothing is under way; after `graceMs` the rest is told to end. True when all had ended by themselves. */
   async drain(graceMs: number): Promise<boolean> {
     if (await this.#emptyWithin(graceMs)) return true;
-    const reason = cancelled(undefined, 'the service is stopping', 'try again; another instance will answer');
+    const reason = unavailable(
+      undefined,
+      'the service stopped before the call had ended',
+      'look whether it took effect, then try again',
+    );
     for (const flight of this.#flights) flight.end(reason);
     await this.#emptyWithin(1_000);
     return false;

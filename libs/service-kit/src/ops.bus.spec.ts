@@ -61,8 +61,11 @@ describe('the operator of a process', () => {
     expect((await fetch(`${app.opsUrl}/health`, { method: 'HEAD' })).status).toBe(200);
   });
 
-  it('sees that a process which stops is not ready', () => {
+  it('sees that a process which stops is not ready', async () => {
     app.host.health.stopping();
-    expect(app.host.health.report()).toMatchObject({ ready: false, checks: { process: { problem: 'stopping' } } });
+    expect(await app.host.health.report()).toMatchObject({
+      ready: false,
+      checks: { process: { problem: 'stopping' } },
+    });
   });
 });

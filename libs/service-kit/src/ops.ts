@@ -18,8 +18,7 @@ export function opsRoutes(health: HealthRegistry, metrics: Metrics, services: re
     } else if (path === '/health') {
       json(res, 200, { status: 'ok', services, uptime_s: Math.round(process.uptime()) });
     } else if (path === '/ready') {
-      const { ready, checks } = health.report();
-      json(res, ready ? 200 : 503, { ready, checks });
+      void health.report().then(({ ready, checks }) => json(res, ready ? 200 : 503, { ready, checks }));
     } else {
       metrics.text().then(
         (text) => res.writeHead(200, { 'content-type': metrics.registry.contentType }).end(text),

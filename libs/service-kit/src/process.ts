@@ -86,6 +86,7 @@ export async function startProcess(services: readonly Runnable[], options: RunOp
   };
 
   const started: Started[] = [];
+  const unstarted: ServiceHost[] = [];
   let opsServer: Server | null = null;
   let stopping: Promise<void> | undefined;
   const stop = () => (stopping ??= shutDown());
@@ -98,18 +99,21 @@ export async function startProcess(services: readonly Runnable[], options: RunOp
       if (outcome.status === 'rejected')
         log.error({ err: outcome.reason as unknown }, 'a service did not close cleanly');
     }
-    await Promise.allSettled(started.map(({ host }) => host.close()));
+    await Promise.allSettled([...started.map(({ host }) => host), ...unstarted].map((host) => host.close()));
     opsServer?.closeAllConnections();
     opsServer?.close();
     await telemetry.shutdown().catch((error: unknown) => log.warn({ err: error }, 'the last spans were not sent'));
   };
 
   try {
-    for (const [i, service] of services.entries()) {
-      const { config, credentials } = parsed.services[i]!;
-      const host = await ServiceHost.create(service.def, config, credentials, parts);
-      started.push(await startApplication(service, host));
-    }
+    // Side by side: without a server each waits a second before it goes on in the background.
+    const hosts = await Promise.all(
+      parsed.services.map(({ config, credentials }, i) =>
+        ServiceHost.create(services[i]!.def, config, credentials, parts),
+      ),
+    );
+    unstarted.push(...hosts);
+    for (const service of services) started.push(await startApplication(service, unstarted.shift()!));
     if (!services.some(({ http }) => http)) {
       opsServer = await listen(ops, shared.CORTEX_OPS_PORT, shared.CORTEX_OPS_HOST);
     }

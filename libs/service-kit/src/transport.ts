@@ -1,6 +1,8 @@
 import { answer, readRequest, type BusMessage, type BusSubscription } from '@cortex/bus';
 import {
   INLINE_LIMIT,
+  internal,
+  isCortexError,
   mayCall,
   notFound,
   toolToken,
@@ -30,6 +32,7 @@ export class BusTransport implements CustomTransportStrategy {
   readonly #endpoints: ReadonlyMap<string, Endpoint>;
   #subscriptions: BusSubscription[] = [];
   #closed: Promise<void> | undefined;
+  #toldAt = Number.NEGATIVE_INFINITY;
 
   constructor(readonly host: ServiceHost) {
     this.runner = new CallRunner(host);
@@ -79,7 +82,12 @@ export class BusTransport implements CustomTransportStrategy {
     const prefix = pattern.slice(0, -1);
     if (!message.subject.startsWith(prefix) || !mayCall(message.subject, message.reply)) {
       metrics.dropped.inc({ service: definition.name });
-      log.warn({ subject: message.subject.slice(0, 200) }, 'dropped a message from somebody who may not send it');
+      // Counted all, told once a second: whoever sends garbage could fill the disk with our words.
+      const now = performance.now();
+      if (now - this.#toldAt >= 1_000) {
+        this.#toldAt = now;
+        log.warn({ subject: message.subject.slice(0, 200) }, 'dropped a message from somebody who may not send it');
+      }
       return;
     }
     serve(message, message.subject.slice(prefix.length)).catch((error: unknown) => {
@@ -94,21 +102,22 @@ export class BusTransport implements CustomTransportStrategy {
     if ('error' in request) reply = { head: { ok: false, error: request.error }, body: '' };
     else if (tool) reply = await this.runner.tool(tool, request.request);
     else reply = { head: { ok: false, error: unknown('tool', token).toWire() }, body: '' };
-    await this.#sendFramed(message, reply);
+    await this.#sendFramed(message, reply, 'request' in request ? request.request.call_id : '');
   }
 
-  async #sendFramed(message: BusMessage, { head, body }: ToolReply): Promise<void> {
+  async #sendFramed(message: BusMessage, { head, body }: ToolReply, callId: string): Promise<void> {
     // A UTF-16 unit is at most three bytes: short bodies need not be counted.
     const large = body.length * 3 > INLINE_LIMIT && Buffer.byteLength(body) > INLINE_LIMIT;
-    if (!large || !head.ok) {
-      message.respond(`${JSON.stringify(head)}\n${body}`);
-      return;
-    }
     try {
-      const blob = await this.host.bus.blobs.put(Buffer.from(body));
-      message.respond(`${JSON.stringify({ ...head, blob })}\n`);
+      if (large && head.ok) {
+        const blob = await this.host.bus.blobs.put(Buffer.from(body));
+        message.respond(`${JSON.stringify({ ...head, blob })}\n`);
+      } else {
+        message.respond(`${JSON.stringify(head)}\n${body}`);
+      }
     } catch (error) {
-      message.respond(`${JSON.stringify({ ok: false, error: answerOf(error, '', this.host.log) })}\n`);
+      // Too large a head, or a store that is full: the caller hears of it rather than wait for its deadline.
+      message.respond(`${JSON.stringify({ ok: false, error: this.#unsent(error, callId) })}\n`);
     }
   }
 
@@ -121,7 +130,12 @@ export class BusTransport implements CustomTransportStrategy {
     else if (kind === 'query' && name === 'approval_payload') {
       reply = await this.runner.approvalPayload(this.#tools, request.request);
     } else reply = { ok: false, error: unknown(kind === 'cmd' ? 'command' : 'query', name).toWire() };
-    await answer(this.host.bus, message, JSON.stringify(reply));
+    try {
+      await answer(this.host.bus, message, JSON.stringify(reply));
+    } catch (error) {
+      const callId = 'request' in request ? request.request.call_id : '';
+      message.respond(JSON.stringify({ ok: false, error: this.#unsent(error, callId) }));
+    }
   }
 
   async #read(message: BusMessage): Promise<{ request: BusRequest } | { error: WireError }> {
@@ -132,6 +146,15 @@ export class BusTransport implements CustomTransportStrategy {
     } catch (error) {
       return { error: answerOf(error, '', this.host.log) };
     }
+  }
+
+  /** A result that cannot travel is our fault, whatever the bus calls it: its caller cannot mend it by another argument. */
+  #unsent(error: unknown, callId: string): WireError {
+    const known = isCortexError(error) && error.kind !== 'invalid_argument';
+    const problem = internal(undefined, `the answer of call ${callId} cannot be sent`, 'report the call id', {
+      cause: error,
+    });
+    return answerOf(known ? error : problem, callId, this.host.log);
   }
 
   #cancel(message: BusMessage): void {

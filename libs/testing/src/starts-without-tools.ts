@@ -6,7 +6,7 @@ import { startService } from './start-service.js';
 export function startsWithoutTools(service: Runnable): void {
   it(`${service.def.name} starts, is ready and says that it has no tools yet`, async () => {
     await using app = await startService(service);
-    expect(app.host.health.report().ready).toBe(true);
+    expect(await app.host.health.report()).toMatchObject({ ready: true });
     const entry = await app.host.bus.kv('cortex_tools').get(service.def.name);
     expect(entry?.json()).toMatchObject({ service: service.def.name, tools: [] });
   });

@@ -1,0 +1,113 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isCortexError } from '@cortex/contracts';
+import { initPostgres, startPostgres } from '@cortex/embedded';
+import { provisionDatabase } from '@cortex/eventstore';
+import {
+  counterGet,
+  counterIncrement,
+  counterService,
+  eventually,
+  natsFixture,
+  startService,
+  type PostgresFixture,
+} from '@cortex/testing';
+import { expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { defineService } from './service.js';
+
+/** A PostgreSQL that the test may kill. */
+async function ownPostgres() {
+  const dir = await mkdtemp(join(tmpdir(), 'cortex-outage-'));
+  const data = join(dir, 'data');
+  await initPostgres(data, 'test');
+  let server = await startPostgres({ dir: data });
+  const { port } = server;
+  const adminUrl = `postgres://postgres:test@127.0.0.1:${port}/postgres`;
+  const passwords = { ticket: 'a', ticket_projector: 'b' };
+  await provisionDatabase({ adminUrl, services: [counterService], passwords });
+  const fixture: PostgresFixture = {
+    url: `postgres://127.0.0.1:${port}/postgres`,
+    adminUrl,
+    passwordOf: (role) => passwords[role as keyof typeof passwords] ?? 'none',
+    pool: () => {
+      throw new Error('not needed here');
+    },
+    async [Symbol.asyncDispose]() {
+      await server.kill();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+  return {
+    fixture,
+    kill: () => server.kill(),
+    async start() {
+      server = await startPostgres({ dir: data, port });
+    },
+  };
+}
+
+const refusal = (work: Promise<unknown>) =>
+  work.then(
+    () => 'was answered',
+    (error: unknown) => (isCortexError(error) ? error.kind : error),
+  );
+
+it('while PostgreSQL is away a read is unavailable at once and a command works; afterwards all is there', async () => {
+  const postgres = await ownPostgres();
+  await using fixture = postgres.fixture;
+  await using nats = await natsFixture({ services: [counterService] });
+  await using app = await startService(counterService, { nats, postgres: fixture });
+  await app.call(counterIncrement, { counter_id: 'c' });
+  expect(await app.call(counterGet, { counter_id: 'c' })).toEqual({ total: 1, commits: 1 });
+
+  await postgres.kill();
+  const started = performance.now();
+  expect(await refusal(app.call(counterGet, { counter_id: 'c' }))).toBe('unavailable');
+  expect(performance.now() - started).toBeLessThan(3_000);
+  expect(await app.call(counterIncrement, { counter_id: 'c' })).toEqual({ counter_id: 'c', total: 2 });
+  expect((await fetch(`${app.opsUrl}/ready`)).status).toBe(503);
+
+  await postgres.start();
+  await eventually(async () => {
+    expect(await app.call(counterGet, { counter_id: 'c' })).toEqual({ total: 2, commits: 2 });
+  }, 15_000);
+  await eventually(async () => (await fetch(`${app.opsUrl}/ready`)).status === 200);
+}, 60_000);
+
+it('starts without PostgreSQL and is ready when it comes', async () => {
+  const postgres = await ownPostgres();
+  await using fixture = postgres.fixture;
+  await postgres.kill();
+  await using nats = await natsFixture({ services: [counterService] });
+  await using app = await startService(counterService, { nats, postgres: fixture, ready: false });
+  await eventually(async () => {
+    const { checks } = (await (await fetch(`${app.opsUrl}/ready`)).json()) as { checks: Record<string, object> };
+    expect(checks['ticket.database']).toEqual({ ok: false, problem: 'PostgreSQL does not answer (ECONNREFUSED)' });
+  });
+  await postgres.start();
+  await app.host.ready;
+  expect(await app.call(counterIncrement, { counter_id: 'c' })).toMatchObject({ total: 1 });
+}, 60_000);
+
+it('a stop while NATS is away takes no longer than it must', async () => {
+  await using nats = await natsFixture({ services: [counterService] });
+  await using app = await startService(counterService, { nats });
+  await nats.kill();
+  const started = performance.now();
+  await app.stop();
+  expect(performance.now() - started).toBeLessThan(5_000);
+});
+
+it('several services share a process, each with its own bus user, schema and readiness', async () => {
+  const review = defineService({ name: 'review', config: z.object({}), tools: [] });
+  await using app = await startService(counterService, { beside: [review] });
+  const report = await app.host.health.report();
+  expect(Object.keys(report.checks)).toEqual(expect.arrayContaining(['ticket.bus', 'review.bus', 'review.database']));
+  expect(report.ready).toBe(true);
+  const lines = app.log.map((line) => JSON.parse(line) as { msg: string; service?: string });
+  expect(lines.filter(({ msg }) => msg === 'ready').map(({ service }) => service)).toEqual(
+    expect.arrayContaining(['ticket', 'review']),
+  );
+});
