@@ -55,10 +55,14 @@ export function memoryOfTree(root: number): AtRest {
     // It may have ended since we looked.
     if (program === '') return [];
     const script = args.find((arg) => arg.endsWith('.js'));
-    return [{ name: basename(script ?? program.split(' ')[0] ?? ''), pid, mib: proportionalMiB(pid) }];
+    return [{ name: nameOf(program, script), pid, mib: proportionalMiB(pid) }];
   });
   return { total_mib: processes.reduce((sum, { mib }) => sum + mib, 0), processes };
 }
+
+/** `postgres: checkpointer` is a title that PostgreSQL gives itself. */
+const nameOf = (program: string, script?: string): string =>
+  basename(script ?? program.split(' ', 1)[0] ?? '').replace(/:$/, '');
 
 function parentOf(pid: string): number {
   const stat = read(`/proc/${pid}/stat`);

@@ -117,7 +117,11 @@ export function asText(r: Report): string {
   ];
   if (ratios.length > 0) parts.push(table(['ratio', 'connections', 'req/s', 'CPU', 'rounds'], ratios));
   if (r.at_rest) {
-    const processes = r.at_rest.processes.map(({ name, mib }) => [name, mib.toFixed(0)]);
+    const names = Map.groupBy(r.at_rest.processes, ({ name }) => name);
+    const processes = [...names].map(([name, all]) => [
+      all.length > 1 ? `${name} (${all.length} processes)` : name,
+      all.reduce((sum, { mib }) => sum + mib, 0).toFixed(0),
+    ]);
     parts.push(table(['at rest', 'MiB'], [...processes, ['all', r.at_rest.total_mib.toFixed(0)]]));
   }
   if (goals.length > 0) parts.push(table(['goal', 'is', 'wanted', ''], goals));

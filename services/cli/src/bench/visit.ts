@@ -6,6 +6,7 @@ import type { Target } from './targets.js';
 
 export interface Times {
   warmupMs: number;
+  warmupCalls: number;
   measureMs: number;
 }
 
