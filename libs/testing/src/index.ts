@@ -1,5 +1,6 @@
 export { runSource, type SourceProcess } from './child-process.js';
 export { eventually } from './eventually.js';
+export { foldHistories } from './fold-histories.js';
 export { natsFixture, type NatsFixture, type NatsFixtureOptions } from './nats-fixture.js';
 export { otlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';
 export { postgresFixture, type PostgresFixture } from './postgres-fixture.js';

@@ -29,7 +29,12 @@ export async function projectionFixture<Event extends EventShape, Db>(
     return {
       db,
       async apply(seq, ...events) {
-        await applyBatch(db, projection, [messageOf(projection, seq, events)]);
+        const client = await pool.connect();
+        try {
+          await applyBatch(client, projection, [messageOf(projection, seq, events)]);
+        } finally {
+          client.release();
+        }
       },
       [Symbol.asyncDispose]: () => postgres[Symbol.asyncDispose](),
     };

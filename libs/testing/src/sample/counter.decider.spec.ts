@@ -1,4 +1,5 @@
-import { describe, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { foldHistories } from '../fold-histories.js';
 import { specFor } from '../spec-for.js';
 import { counter, type CounterEvent } from './counter.decider.js';
 
@@ -17,4 +18,10 @@ describe('counter', () => {
     given().when({ type: 'CloseCounter' }).thenRejects('not_found', 'counter_id'));
   it('refuses an increment of a closed one', () =>
     given(opened, closed).when({ type: 'IncrementCounter', by: 1 }).thenRejects('failed_precondition'));
+
+  it('folds what was written before an increment had an amount', () => {
+    expect(foldHistories(counter, new URL('history/', import.meta.url))).toEqual({
+      '0001-before-by.json': { status: 'open', total: 6 },
+    });
+  });
 });
