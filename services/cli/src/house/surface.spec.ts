@@ -2,6 +2,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import * as contracts from '@cortex/contracts';
 import { SharedVariables } from '@cortex/service-kit/config';
+import type { ServiceDefinition } from '@cortex/service-kit';
 import { expect, it } from '@jest/globals';
 import type { Command } from 'commander';
 import { benchCommand } from '../bench/bench.js';
@@ -58,6 +59,21 @@ function requests(): string[] {
   );
 }
 
+/** Who reads which variable. */
+function variables(services: readonly ServiceDefinition[]): string[] {
+  const readers: [reader: string, names: readonly string[]][] = [
+    ['every service', Object.keys(SharedVariables.shape)],
+    ...services.map((service): [string, string[]] => [service.name, Object.keys(service.config.shape)]),
+    ...['services/cli', 'services/device-client', 'libs/embedded'].map((part): [string, string[]] => [
+      part.slice(part.indexOf('/') + 1),
+      said(`${part}/src/**/*.ts`, VARIABLE),
+    ]),
+  ];
+  const pairs = readers.flatMap(([reader, names]) => names.map((name) => ({ name, reader })));
+  const byName = [...Map.groupBy(pairs, ({ name }) => name)].toSorted(([a], [b]) => a.localeCompare(b));
+  return byName.map(([name, read]) => `${code(name)}: ${read.map(({ reader }) => reader).join(', ')}`);
+}
+
 async function surface(): Promise<string> {
   const services = (await loadServices()).map(({ def }) => def);
   const tools = services.flatMap((service) =>
@@ -77,7 +93,6 @@ async function surface(): Promise<string> {
       ({ name, subject }) => `${code(`${service.name}/${name}`)} reads ${code(subject)}`,
     ),
   );
-  const variables = services.map((service) => [service.name, Object.keys(service.config.shape).toSorted()] as const);
   const streams = [contracts.EVENTS_STREAM, contracts.CALLS_STREAM, contracts.SSE_STREAM, contracts.BLOBS];
   const samples = [
     contracts.subjects.event('<context>.<aggregate>', 'WORKSPACE', 'ID'),
@@ -102,13 +117,7 @@ async function surface(): Promise<string> {
       'Errors',
       contracts.ERROR_KINDS.map((kind) => named(code(kind), contracts.REASONS[kind])),
     ),
-    section('Environment', [
-      `every service: ${codes(Object.keys(SharedVariables.shape).toSorted())}`,
-      ...['services/cli', 'services/device-client', 'libs/embedded'].map((part) =>
-        named(part.slice(part.indexOf('/') + 1), said(`${part}/src/**/*.ts`, VARIABLE)),
-      ),
-      ...variables.filter(([, names]) => names.length > 0).map(([service, names]) => named(service, names)),
-    ]),
+    section('Environment', variables(services)),
     // The bench hands its words on to a command line of its own.
     section('Commands', [
       ...commands(program(), 'cortex').filter((line) => !line.startsWith('`cortex bench')),
