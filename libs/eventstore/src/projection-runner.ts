@@ -160,7 +160,7 @@ export class ProjectionRunner {
         const applied = await this.#connection.use(async (connected) => {
           // Lost with a lost connection; another instance may have it by now, and then this batch is its.
           if (!(await tryLock(connected, this.#key(projection.name)))) throw new NotOurs();
-          return applyBatch(connected.db, projection, batch);
+          return applyBatch(connected.client, projection, batch);
         });
         const last = batch.reduce((a, b) => (b.seq > a.seq ? b : a));
         bus.publish(last.ack, '+ACK');

@@ -1,4 +1,3 @@
-import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 
 /**
@@ -37,24 +36,19 @@ export class ProjectorConnection {
   }
 
   async #open(): Promise<Connected> {
-    const client = new pg.Client({ connectionTimeoutMillis: 5000, keepAlive: true, ...this.#config });
+    const client = new pg.Client({ connectionTimeoutMillis: 5000, keepAlive: true, pipeline: true, ...this.#config });
     const gone = () => {
       this.#current = undefined;
     };
     client.on('error', gone); // without a listener the process would end
     client.on('end', gone);
     await client.connect();
-    // Kysely wants a pool; this one has the one connection, which nothing closes but its own end.
-    const kept = Object.assign(client, { release: () => {} });
-    const pool = { connect: () => Promise.resolve(kept), end: () => Promise.resolve(), options: {} };
-    const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: pool as never }) });
-    return { client, db, locks: new Set() };
+    return { client, locks: new Set() };
   }
 }
 
 export interface Connected {
   client: pg.Client;
-  db: Kysely<unknown>;
   /** Advisory locks held on this connection. */
   locks: Set<string>;
 }

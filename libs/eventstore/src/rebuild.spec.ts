@@ -129,7 +129,11 @@ describe('P86 a rebuild', () => {
     await addMany(1000);
     let stop = false;
     const writing = (async () => {
-      while (!stop) await addMany(20);
+      // Steadily, not as fast as it goes: both share one thread with the rebuild here.
+      while (!stop) {
+        await addMany(20);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
     })();
     for (let time = 0; time < 3; time++) await rebuild();
     stop = true;

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus, Log } from '@cortex/bus';
 import { schemaOf, sha256Hex, streamOf } from '@cortex/contracts';
 import { AckPolicy, DeliverPolicy, jetstreamManager } from '@nats-io/jetstream';
-import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { applyBatch } from './apply-batch.js';
 import type { Projection } from './projection.js';
@@ -48,13 +47,12 @@ export async function rebuildProjection(options: RebuildOptions): Promise<Rebuil
   const admin = new pg.Client({ connectionString: adminUrl });
   admin.on('error', () => {}); // what broke is told by the query that meets it
   await admin.connect();
-  const pool = new pg.Pool({
+  const copy = new pg.Client({
     connectionString: adminUrl,
-    max: 1,
     options: `-c role=${schema}_owner -c search_path=${shadow} -c synchronous_commit=off`,
+    pipeline: true,
   });
-  pool.on('error', () => {});
-  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
+  copy.on('error', () => {});
   const source = new RebuildSource(options);
   let ours = false;
   const rebuilt: Rebuilt = { applied: 0, seq: 0, skipped: 0 };
@@ -62,7 +60,7 @@ export async function rebuildProjection(options: RebuildOptions): Promise<Rebuil
     signal?.throwIfAborted();
     const batch = await source.next();
     if (batch.length > 0) {
-      const applied = await applyBatch(db, projection, batch);
+      const applied = await applyBatch(copy, projection, batch);
       rebuilt.applied += applied.messages;
       rebuilt.seq = applied.seq;
       rebuilt.skipped += applied.skipped.length;
@@ -80,13 +78,15 @@ export async function rebuildProjection(options: RebuildOptions): Promise<Rebuil
     await admin.query(`drop schema if exists ${name(shadow)} cascade`);
     await admin.query(`create schema ${name(shadow)} authorization ${name(`${schema}_owner`)}`);
     await migrateSchema(adminUrl, shadow, service.migrations ?? {}, `${schema}_owner`);
-    // The rest, which never ends while events arrive, is done while the live copy waits.
+    await copy.connect();
     while ((await advance()) > BATCH);
+    // As near to the end as events that go on arriving permit; the live copy waits for the rest.
+    for (let tries = 0; tries < 5 && (await advance()) > 0; tries++);
     await swap({ admin, schema, shadow, service, projection, rebuilt, advance });
     return rebuilt;
   } finally {
     await source.close();
-    await db.destroy();
+    await copy.end().catch(() => {});
     if (ours) await admin.query(`drop schema if exists ${name(shadow)} cascade`).catch(() => {});
     await admin.end();
   }
