@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { Child, endsWithParent, saidBy, sizeOf, which, type ChildOptions, type Running } from './child.js';
 import { EmbeddedError } from './error.js';
 import { postgresBinaries } from './postgres-binaries.js';
@@ -49,6 +49,15 @@ function explain(error: unknown, said: string): unknown {
   return refused === undefined ? error : namespacesRefused(refused);
 }
 
+const DRAFT = '.draft-';
+
+/** What an earlier run left that was killed. */
+async function removeDrafts(dir: string): Promise<void> {
+  const names = await readdir(dirname(dir));
+  const drafts = names.filter((name) => name.startsWith(`${basename(dir)}${DRAFT}`));
+  await Promise.all(drafts.map((name) => rm(join(dirname(dir), name), { recursive: true, force: true })));
+}
+
 /** True when the folder holds a whole database cluster. */
 export const isPostgresDir = (dir: string): boolean => existsSync(join(dir, 'PG_VERSION'));
 
@@ -59,7 +68,8 @@ export const isPostgresDir = (dir: string): boolean => existsSync(join(dir, 'PG_
 export async function initPostgres(dir: string, password: string, user = 'postgres'): Promise<void> {
   const { initdb } = postgresBinaries();
   await mkdir(dirname(dir), { recursive: true, mode: 0o700 });
-  const draft = `${dir}.${randomBytes(4).toString('hex')}`;
+  await removeDrafts(dir);
+  const draft = `${dir}${DRAFT}${randomBytes(4).toString('hex')}`;
   const passwordFile = `${draft}.pw`;
   await writeFile(passwordFile, `${password}\n`, { mode: 0o600 });
   try {
@@ -67,7 +77,7 @@ export async function initPostgres(dir: string, password: string, user = 'postgr
       [initdb, '-D', draft, '-U', user, '-A', 'scram-sha-256', `--pwfile=${passwordFile}`],
       ['-E', 'UTF8', '--locale=C.UTF-8', '--no-sync'],
     ].flat();
-    const child = Child.start(asOtherThanRoot(argv), { program: 'initdb' });
+    const child = Child.start(asOtherThanRoot(endsWithParent('KILL', argv)), { program: 'initdb' });
     await child.finished(60_000).catch((error: unknown) => {
       throw explain(error, child.said);
     });

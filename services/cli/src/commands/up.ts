@@ -27,12 +27,14 @@ const DETACHED = 'CORTEX_UP_DETACHED';
 export async function up(flags: UpFlags): Promise<void> {
   const home = homeOf(flags.home);
   const port = flags.port === undefined ? undefined : parsePort('--port', flags.port);
-  if (runningState(home)) throw alreadyRunning(home);
-  if (flags.reset && !flags.yes) await confirmReset(home);
-  if (flags.detach && process.env[DETACHED] === undefined) return detach(home, flags);
-  // So that a child of the supervisor never takes itself for one.
   const inBackground = process.env[DETACHED] !== undefined;
+  // So that no child of the supervisor takes itself for one.
   delete process.env[DETACHED];
+  if (!inBackground) {
+    if (runningState(home)) throw alreadyRunning(home);
+    if (flags.reset && !flags.yes) await confirmReset(home);
+    if (flags.detach) return detach(home, flags);
+  }
   if (port !== undefined && process.env['PORT']) tell(`PORT=${process.env['PORT']} is set and wins over --port`);
   await supervise(home, { ...flags, port }, inBackground);
 }
@@ -42,16 +44,18 @@ async function supervise(
   flags: Omit<UpFlags, 'port'> & { port?: number },
   inBackground: boolean,
 ): Promise<void> {
-  const toParent = (message: FromChild) => {
-    if (process.connected) process.send?.(message);
-  };
+  const toParent = (message: FromChild) =>
+    new Promise<void>((resolve) => {
+      if (process.connected) process.send?.(message, () => resolve());
+      else resolve();
+    });
   const supervisor = new Supervisor({
     home,
     each: flags.each === true,
     reset: flags.reset === true,
     port: flags.port,
     env: process.env,
-    tell: inBackground ? (text) => toParent({ tell: text }) : tell,
+    tell: inBackground ? (text) => void toParent({ tell: text }) : tell,
   });
   let signals = 0;
   const stopped = new Promise<void>((resolve) => {
@@ -60,7 +64,7 @@ async function supervise(
         if (!inBackground) tell('stopping; press Ctrl-C again to stop at once');
         void supervisor.stop().then(resolve, resolve);
       } else {
-        void supervisor.kill();
+        void supervisor.kill().finally(() => process.exit(EXIT.failed));
       }
     };
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
@@ -68,13 +72,13 @@ async function supervise(
   try {
     const state = await supervisor.start();
     if (inBackground) {
-      toParent({ ready: state });
+      await toParent({ ready: state });
       process.disconnect?.();
     } else {
       announce(home, state, flags.json === true);
     }
   } catch (error) {
-    if (inBackground) toParent({ failed: messageOf(error), code: exitCodeOf(error) });
+    if (inBackground) await toParent({ failed: messageOf(error), code: exitCodeOf(error) });
     throw error;
   }
   await stopped;
@@ -131,7 +135,9 @@ async function detach(home: Home, flags: UpFlags): Promise<void> {
       else reject(new CliError(message.failed, message.code));
     });
     child.once('error', reject);
-    child.once('exit', (code) => reject(new CliError(`up ended with code ${code}; see ${home.logs}/up.log`)));
+    child.once('exit', (code) =>
+      reject(new CliError(`up ended with code ${code}; see ${home.logs}/up.log`, code ?? EXIT.failed)),
+    );
   });
   if (child.connected) child.disconnect();
   child.unref();

@@ -46,6 +46,8 @@ export class Supervisor {
   #issuer: Issuer | undefined;
   #rotate: NodeJS.Timeout | undefined;
   #stopped: Promise<void> | undefined;
+  /** Settles when nothing is being started any more. */
+  #starting: Promise<unknown> = Promise.resolve();
   #state!: UpState;
   #secrets!: Secrets;
   readonly #home: Home;
@@ -76,12 +78,15 @@ export class Supervisor {
       writeState(home, this.#state);
       await this.#startAll();
       this.#rotate = setInterval(() => rotateLogs(home.logs, true), 60_000).unref();
+      this.#work.signal.throwIfAborted();
       this.#state.ready = true;
       writeState(home, this.#state);
       return this.#state;
     } catch (error) {
+      // What went wrong after a stop was asked for is only the stop's own doing.
+      const asked = this.#stopped !== undefined;
       await this.stop();
-      throw error;
+      throw asked ? new CliError('stopped while starting') : error;
     }
   }
 
@@ -128,6 +133,7 @@ export class Supervisor {
       const services = this.#startServices(provisioned.promise);
       const database = postgres === undefined ? Promise.resolve() : this.#startPostgres(postgres);
       const bus = provisioner.configured.then(() => (nats === undefined ? undefined : this.#startNats(nats)));
+      this.#starting = Promise.allSettled([database, bus, services]);
       await Promise.all([database, bus, services]);
       tell('provisioning bus and database');
       await provisioner.provision(this.#adminUrl());
@@ -152,6 +158,7 @@ export class Supervisor {
   async #startNats(port: number): Promise<void> {
     const { tell } = this.options;
     const binary = await natsServerBinary({ dir: this.#home.bin, progress: tell });
+    this.#work.signal.throwIfAborted();
     tell('starting nats-server');
     await this.#keep('nats', 'nats', (logFile) =>
       startNats({ dir: this.#home.nats, port, configFile: this.#home.natsConfig, binary, logFile }),
@@ -165,6 +172,7 @@ export class Supervisor {
       const { user, password } = this.#secrets.database.admin;
       await initPostgres(this.#home.postgres, password, user);
     }
+    this.#work.signal.throwIfAborted();
     tell('starting PostgreSQL');
     await this.#keep('postgres', 'postgres', (logFile) => startPostgres({ dir: this.#home.postgres, port, logFile }));
   }
@@ -267,11 +275,13 @@ export class Supervisor {
 
   /** Services first, since they still need the others to finish what they do; then PostgreSQL, then NATS. */
   stop(): Promise<void> {
-    this.#work.abort(new CliError('stopped while starting'));
+    this.#work.abort();
     return (this.#stopped ??= this.#stop());
   }
 
   async #stop(): Promise<void> {
+    // Whoever is not started yet sees the abort; a fetch or a first database is waited for.
+    await this.#starting;
     const kept = (name: string) => this.#kept.filter((one) => one.name === name);
     const servers = [...kept('postgres'), ...kept('nats')];
     clearInterval(this.#rotate);
