@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isCortexError } from '@cortex/contracts';
 import { initPostgres, startPostgres } from '@cortex/embedded';
@@ -11,6 +10,7 @@ import {
   eventually,
   natsFixture,
   startService,
+  tempDir,
   type PostgresFixture,
 } from '@cortex/testing';
 import { expect, it } from '@jest/globals';
@@ -19,7 +19,7 @@ import { defineService } from './service.js';
 
 /** A PostgreSQL that the test may kill. */
 async function ownPostgres() {
-  const dir = await mkdtemp(join(tmpdir(), 'cortex-outage-'));
+  const dir = await tempDir('outage');
   const data = join(dir, 'data');
   await initPostgres(data, 'test');
   let server = await startPostgres({ dir: data });

@@ -158,8 +158,9 @@ async function startApplication({ module, http }: Runnable, host: ServiceHost): 
       const app = (made = await http.create(root, options));
       app.connectMicroservice(strategy);
       await app.startAllMicroservices();
-      host.start((token) => app.get(token, { strict: false }));
+      // The listener's start also runs the init hooks of the providers; calls may come only after them.
       await http.listen(app);
+      host.start((token) => app.get(token, { strict: false }));
       return { host, app, drainHttp: () => http.drain(app) };
     }
     const app = (made = await NestFactory.createMicroservice(root, { ...strategy, ...options }));

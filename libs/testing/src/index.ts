@@ -19,3 +19,4 @@ export { counter, type CounterCommand, type CounterEvent, type CounterState } fr
 export { counterGet, counterIncrement, counterService } from './sample/counter.service.js';
 export { counterMigrations, counters, type CounterDb } from './sample/counters.projection.js';
 export { testHome, type TestHome } from './test-home.js';
+export { tempDir } from './temp-dir.js';

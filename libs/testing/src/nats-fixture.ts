@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connectBus, type Bus } from '@cortex/bus';
 import { busPermissions, PROVISIONER, SERVICES, type BusUser } from '@cortex/contracts';
 import { startNats } from '@cortex/embedded';
 import { consumersOf, provisionBus, type Provisionable } from '@cortex/eventstore';
+import { tempDir } from './temp-dir.js';
 
 export interface NatsFixture extends AsyncDisposable {
   readonly url: string;
@@ -33,7 +33,7 @@ export interface NatsFixtureOptions {
 /** A nats-server of its own with the generated users and permissions, provisioned. About 0.3 s. */
 export async function natsFixture(options: NatsFixtureOptions = {}): Promise<NatsFixture> {
   const { services = [] } = options;
-  const dir = await mkdtemp(join(tmpdir(), 'cortex-test-nats-'));
+  const dir = await tempDir('nats');
   const configFile = join(dir, 'nats.conf');
   const passwords = new Map<BusUser, string>(
     ([...SERVICES, PROVISIONER] as BusUser[]).map((user): [BusUser, string] => [user, randomBytes(12).toString('hex')]),

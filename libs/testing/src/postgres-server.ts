@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
+import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { initPostgres, startPostgres } from '@cortex/embedded';
 import { eventually } from './eventually.js';
+import { tempDir } from './temp-dir.js';
 
 /** For the superuser of a server that lives as long as a test run, on loopback. */
 const PASSWORD = 'test';
@@ -23,8 +24,8 @@ async function findOrStart(): Promise<string> {
   const run = process.env['CORTEX_TEST_RUN'];
   if (run) return await shared(run);
   // Outside jest's own set-up: one for this process.
-  const dir = await mkdtemp(join(tmpdir(), 'cortex-test-postgres-'));
-  process.once('exit', () => void rm(dir, { recursive: true, force: true }));
+  const dir = await tempDir('postgres');
+  process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
   return (await start(dir)).url;
 }
 
@@ -39,7 +40,7 @@ async function shared(run: string): Promise<string> {
       () => null,
     );
     if (running && isAlive(running.pid)) return running.url;
-    const dir = await mkdtemp(join(run, 'postgres-'));
+    const dir = await tempDir('postgres');
     const fresh = await start(dir);
     await writeFile(state, JSON.stringify(fresh));
     return fresh.url;

@@ -1,10 +1,10 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { schemaOf, SERVICES, type BusUser } from '@cortex/contracts';
 import type { Secrets } from '@cortex/service-kit';
+import { tempDir } from './temp-dir.js';
 
 export interface TestHome extends AsyncDisposable {
   /** `CORTEX_HOME`. */
@@ -16,7 +16,7 @@ export async function testHome(
   passwords: { bus: (user: BusUser) => string; database: (role: string) => string },
   given?: string,
 ): Promise<TestHome> {
-  const dir = given ?? (await mkdtemp(join(tmpdir(), 'cortex-test-home-')));
+  const dir = given ?? (await tempDir('home'));
   const file = join(dir, 'config', 'secrets.json');
   if (!existsSync(file)) {
     await mkdir(join(dir, 'config'), { recursive: true, mode: 0o700 });
