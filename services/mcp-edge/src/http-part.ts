@@ -1,3 +1,5 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
 import { failedPrecondition } from '@cortex/contracts';
 import type { HttpPart } from '@cortex/service-kit';
 import { NestFactory } from '@nestjs/core';
@@ -8,6 +10,8 @@ import { Edge } from './edge.js';
 const KEEP_ALIVE_MS = 65_000;
 /** A client that sends its headers or its body slower than this is let go. */
 const REQUEST_MS = 60_000;
+/** After the last answer was made, how long a client has to take it. */
+const FLUSH_MS = 3_000;
 
 /** The public listener in the life of the process. */
 export const http: HttpPart = {
@@ -15,7 +19,8 @@ export const http: HttpPart = {
     const adapter = new FastifyAdapter({
       keepAliveTimeout: KEEP_ALIVE_MS,
       requestTimeout: REQUEST_MS,
-      forceCloseConnections: 'idle',
+      // What was under way has had its time in `drain`.
+      forceCloseConnections: true,
       http: { headersTimeout: REQUEST_MS },
     });
     return NestFactory.create<NestFastifyApplication>(module, adapter, { ...options, bodyParser: false });
@@ -25,6 +30,7 @@ export const http: HttpPart = {
     const edge = app.get(Edge, { strict: false });
     const fastify = (app as NestFastifyApplication).getHttpAdapter().getInstance();
     edge.start(fastify);
+    follow(app.getHttpServer() as Server);
     const { PORT, host } = edge.settings;
     try {
       await app.listen(PORT, host);
@@ -37,5 +43,23 @@ export const http: HttpPart = {
     }
   },
 
-  drain: (app) => app.get(Edge, { strict: false }).drain(),
+  async drain(app) {
+    const server = app.getHttpServer() as Server;
+    await app.get(Edge, { strict: false }).drain();
+    // A connection that never sent a byte counts as busy to the server, and clients open such ones in advance.
+    for (const socket of sockets.get(server) ?? []) if (socket.bytesRead === 0) socket.destroy();
+    server.on('connection', (socket: Socket) => socket.destroy());
+    setTimeout(() => server.closeAllConnections(), FLUSH_MS).unref();
+  },
 };
+
+const sockets = new WeakMap<Server, Set<Socket>>();
+
+function follow(server: Server): void {
+  const open = new Set<Socket>();
+  sockets.set(server, open);
+  server.on('connection', (socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
+}

@@ -13,7 +13,7 @@ import { type Answers, rpcErrorText } from './answer.js';
 import { callMeta, listOptions } from './call-meta.js';
 import { type ModernRequest, RPC, type RpcId } from './envelope.js';
 import type { LongAnswers, PendingAnswer } from './long-answers.js';
-import { checkParamHeaders } from './param-headers.js';
+import { callFault } from './param-headers.js';
 import { resultTail } from './render.js';
 
 export interface FastLaneOptions {
@@ -61,20 +61,7 @@ export class FastLane {
   async #call(exchange: HttpExchange, request: ModernRequest): Promise<void> {
     const { catalog, answers, long, runCall } = this.options;
     const { id, params, meta } = request;
-    const { name } = params;
-    if (typeof name !== 'string' || name === '') {
-      answers.rpcError(exchange, 400, id, {
-        code: RPC.invalidParams,
-        message: 'params.name must be the name of a tool',
-      });
-      this.#recordFault(exchange, RPC.invalidParams);
-      return;
-    }
-    const declared = catalog.find(name)?.paramHeaders;
-    const fault =
-      declared === undefined || declared.length === 0
-        ? undefined
-        : checkParamHeaders(declared, params['arguments'], exchange.headers, id);
+    const fault = callFault(catalog, request, exchange.headers);
     if (fault !== undefined) {
       answers.rpcError(exchange, fault.status, id, fault);
       this.#recordFault(exchange, fault.code);
@@ -86,7 +73,7 @@ export class FastLane {
     const pending = acceptsStream(exchange) ? long.begin(exchange) : undefined;
     const outcome = await runCall({
       caller: exchange.caller,
-      name,
+      name: params['name'] as string,
       args: params['arguments'],
       era: 'modern',
       revision: MODERN,

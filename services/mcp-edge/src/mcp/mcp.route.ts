@@ -218,7 +218,7 @@ export class McpRoute {
       // The client went away in the middle of its body: there is nobody to tell.
       return undefined;
     }
-    if ('message' in read) return read.message;
+    if (!('kind' in read)) return read.message;
     this.#fault(exchange, read, '_unread');
     return undefined;
   }

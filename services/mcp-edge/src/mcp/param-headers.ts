@@ -1,5 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { decodeHeader, headerValue, isObject, mismatch, type RpcFault, type RpcId } from './envelope.js';
+import type { Catalog } from '../catalog/catalog.js';
+import {
+  decodeHeader,
+  fault,
+  headerValue,
+  isObject,
+  mismatch,
+  type ModernRequest,
+  RPC,
+  type RpcFault,
+  type RpcId,
+} from './envelope.js';
 
 /** A parameter that must be mirrored as `Mcp-Param-<name>`. */
 export interface ParamHeader {
@@ -49,6 +60,21 @@ const firstOf = <T>(items: readonly T[], check: (item: T) => string | undefined)
   }
   return undefined;
 };
+
+/** What keeps a `tools/call` from being a call at all: no name, or parameters that are not mirrored. */
+export function callFault(
+  catalog: Pick<Catalog, 'find'>,
+  { id, params }: ModernRequest,
+  headers: IncomingHttpHeaders,
+): RpcFault | undefined {
+  const { name } = params;
+  if (typeof name !== 'string' || name === '')
+    return fault(RPC.invalidParams, 'params.name must be the name of a tool', { id });
+  const declared = catalog.find(name)?.paramHeaders;
+  return declared === undefined || declared.length === 0
+    ? undefined
+    : checkParamHeaders(declared, params['arguments'], headers, id);
+}
 
 /** Step 13 of the pipeline: each annotated argument that is there must be mirrored, and rightly. */
 export function checkParamHeaders(

@@ -29,7 +29,7 @@ import { callMeta, listOptions } from './call-meta.js';
 import { type ModernRequest, RPC } from './envelope.js';
 import { acceptsStream } from './fast-lane.js';
 import { instructionsText } from './instructions.js';
-import { checkParamHeaders } from './param-headers.js';
+import { callFault } from './param-headers.js';
 
 export interface SdkLaneOptions {
   settings: Settings;
@@ -74,11 +74,12 @@ export class SdkLane {
   async serve(exchange: HttpExchange, request: ModernRequest): Promise<void> {
     if (request.method === 'subscriptions/listen') return this.#listen(exchange, request);
     const passage: Passage = { exchange, request };
-    const { answers } = this.options;
-    if (request.method === 'tools/call' && typeof request.params['name'] === 'string') {
-      const declared = this.options.catalog.find(request.params['name'])?.paramHeaders ?? [];
-      const fault = checkParamHeaders(declared, request.params['arguments'], exchange.headers, request.id);
-      if (fault !== undefined) return answers.rpcError(exchange, fault.status, request.id, fault);
+    const fault =
+      request.method === 'tools/call' ? callFault(this.options.catalog, request, exchange.headers) : undefined;
+    if (fault !== undefined) {
+      this.options.answers.rpcError(exchange, fault.status, request.id, fault);
+      passage.code = fault.code;
+      return this.#record(passage, fault.status, 0);
     }
     const aborted = new AbortController();
     exchange.res.on('close', () => exchange.res.writableEnded || aborted.abort());
@@ -309,7 +310,13 @@ export class SdkLane {
   }
 }
 
-const message = ({ id, method, params }: ModernRequest) => ({ jsonrpc: '2.0', id, method, params });
+/** Arguments are the gates' affair: the SDK is not to judge them first, in words of its own. */
+const message = ({ id, method, params }: ModernRequest) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params: method === 'tools/call' ? { ...params, arguments: {} } : params,
+});
 
 const authInfo = (passage: Passage): AuthInfo => ({
   token: '',
