@@ -1,9 +1,10 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { CliError } from '../exit.js';
 import { memoryAtRest, type AtRest } from './at-rest.js';
+import { listFloor } from './list-floor.js';
 import { cortexTarget } from './cortex-target.js';
 import { rotated, type Visit } from './figures.js';
-import { asText, CORTEX, FOREIGN_CORES, LONG_CATALOG, report } from './report.js';
+import { asText, CORTEX, FOREIGN_CORES, LIST, LONG_CATALOG, report } from './report.js';
 import { FLOORS, type Target } from './targets.js';
 import { visit, type Times } from './visit.js';
 
@@ -15,19 +16,30 @@ interface Options {
   only?: string[];
 }
 
-const TARGETS: readonly Target[] = [
-  ...FLOORS,
-  cortexTarget({ name: CORTEX, what: '(c) through the edge to a tool of a service, everything on' }),
-];
-/** What changes the cost of a call, against the call as it is; at 16 connections. */
-const VARIANTS: readonly Target[] = [
-  cortexTarget({ name: LONG_CATALOG, what: '200 tools in the catalog instead of 1', tools: 200 }),
-  cortexTarget({ name: 'cortex-16-kib', what: 'a reply of 16 KiB instead of 1', times: 16 }),
-  cortexTarget({ name: 'cortex-no-traces', what: 'no call is sampled', env: { CORTEX_TRACE_SAMPLE: '0' } }),
-  cortexTarget({ name: 'cortex-all-traces', what: 'every call is sampled', env: { CORTEX_TRACE_SAMPLE: '1' } }),
-];
-const VARIANT_CONNECTIONS = 16;
 const CONNECTIONS = [1, 16, 64];
+const JUDGED = [16, 64];
+/** As many as the catalog will have. */
+const LISTED = 150;
+
+/** All targets, each with the numbers of connections at which it is visited. */
+const TARGETS: readonly { target: Target; at: readonly number[]; full?: true }[] = [
+  ...[
+    ...FLOORS,
+    cortexTarget({ name: CORTEX, what: '(c) through the edge to a tool of a service, everything on' }),
+  ].map((target) => ({ target, at: CONNECTIONS })),
+  { target: listFloor('bytes', `a bare server of the bytes of a list of ${LISTED} tools`, LISTED), at: JUDGED },
+  {
+    target: cortexTarget({ name: LIST, what: `(d) tools/list of ${LISTED} tools`, tools: LISTED, list: true }),
+    at: JUDGED,
+  },
+  // What changes the cost of a call, against the call as it is.
+  ...[
+    cortexTarget({ name: LONG_CATALOG, what: '200 tools in the catalog instead of 1', tools: 200 }),
+    cortexTarget({ name: 'cortex-16-kib', what: 'a reply of 16 KiB instead of 1', times: 16 }),
+    cortexTarget({ name: 'cortex-no-traces', what: 'no call is sampled', env: { CORTEX_TRACE_SAMPLE: '0' } }),
+    cortexTarget({ name: 'cortex-all-traces', what: 'every call is sampled', env: { CORTEX_TRACE_SAMPLE: '1' } }),
+  ].map((target) => ({ target, at: [16], full: true as const })),
+];
 const FULL: Times = { warmupMs: 2_500, warmupCalls: 15_000, measureMs: 4_000 };
 const QUICK: Times = { warmupMs: 1_000, warmupCalls: 0, measureMs: 1_500 };
 /** Tries of a visit while neighbours disturb it; then the quietest stands, and the report says so. */
@@ -41,7 +53,7 @@ const whole = (text: string): number => {
 
 /** `cortex bench`: what a call costs, against the floors below it, in one list on one machine. */
 export function benchCommand(): Command {
-  const names = [...TARGETS, ...VARIANTS].map(({ name }) => name);
+  const names = TARGETS.map(({ target }) => target.name);
   return new Command('bench')
     .description('measure tools/call against bare floors: requests/s, latency, CPU per request, memory')
     .option('--rounds <n>', 'rounds; a verdict is the median of their ratios', whole, 3)
@@ -49,6 +61,10 @@ export function benchCommand(): Command {
     .option('--full', 'also what changes the cost: a long catalog, big replies, no traces and all')
     .addOption(new Option('--only <target...>', 'these alone').choices(names))
     .option('--json', 'all figures as JSON on stdout')
+    .addHelpText(
+      'after',
+      `\nTargets:\n${TARGETS.map(({ target }) => `  ${target.name.padEnd(18)}${target.what}`).join('\n')}\n`,
+    )
     .action(async (options: Options) => {
       if (process.platform !== 'linux') throw new CliError('bench reads CPU and memory from /proc; run it on Linux');
       const rounds = options.quick ? 1 : options.rounds;
@@ -75,9 +91,9 @@ interface Planned {
 
 /** Pairs of a ratio stand side by side in time: all targets at one number of connections, then the next number. */
 function planOf(rounds: number, { full, only }: Options): Planned[] {
-  const wanted = ({ name }: Target) => only?.includes(name) ?? true;
+  const wanted = TARGETS.filter((one) => only?.includes(one.target.name) ?? (full || !one.full));
   const targetsAt = (connections: number) =>
-    [...TARGETS, ...((full || only) && connections === VARIANT_CONNECTIONS ? VARIANTS : [])].filter(wanted);
+    wanted.filter(({ at }) => at.includes(connections)).map(({ target }) => target);
   return Array.from({ length: rounds }, (_, round) =>
     CONNECTIONS.flatMap((connections) =>
       rotated(targetsAt(connections), round).map((target) => ({ target, connections, round })),

@@ -7,10 +7,12 @@ import { initPostgres, startPostgres } from '@cortex/embedded/postgres';
 import { PROVISIONER, subjects } from '@cortex/contracts';
 import { mcpEdgeService } from '@cortex/mcp-edge';
 import { connect } from '@nats-io/transport-node';
+import { CliError } from '../exit.js';
 import { homeOf, openHome, type Home } from '../home.js';
 import { identityOf } from '../identity.js';
 import { provision, writeNatsConfig } from '../provision.js';
 import { ensureSecrets } from '../secrets.js';
+import { tailOf } from '../tail.js';
 import { makeToken } from '../token.js';
 import { serviceEnvironment } from '../up/environment.js';
 import { startIssuer } from '../up/issuer.js';
@@ -20,8 +22,9 @@ import { writeState, type UpState } from '../up/state.js';
 import { version } from '../version.js';
 import { countRecords } from './call-records.js';
 import { echoService } from './echo.js';
+import { send } from './send.js';
 import { startProgram } from './processes.js';
-import { listRequest, TOOL } from './request.js';
+import { callOf, listOf, TOOL } from './request.js';
 import type { Running, Target } from './targets.js';
 
 export interface CortexSettings {
@@ -33,13 +36,14 @@ export interface CortexSettings {
   tools?: number;
   /** The reply is the text so many times over. */
   times?: number;
-  headers?: readonly string[];
+  /** It is asked for its list, not for an echo. */
+  list?: true;
 }
 
 const READY_MS = 30_000;
 
 /** Edge, echo service, broker and database, each a process of its own, wired by the launcher's own parts in a fresh home. */
-export const cortexTarget = ({ name, what, env = {}, tools = 1, times, headers }: CortexSettings): Target => ({
+export const cortexTarget = ({ name, what, env = {}, tools = 1, times, list }: CortexSettings): Target => ({
   name,
   what,
   async start() {
@@ -83,11 +87,11 @@ export const cortexTarget = ({ name, what, env = {}, tools = 1, times, headers }
     const echo = await startProgram('echo-main.js', [String(tools)], { env: { ...echoEnv, CORTEX_OPS_PORT: '0' } });
     stack.use(echo);
     const token = makeToken(home, {});
-    await until(
-      `the edge is not ready; see ${log('mcp-edge')}`,
-      async () => (await askReady(`http://127.0.0.1:${port}`)).ready,
+    const door = { port, token };
+    await until('ready', log('mcp-edge'), async () => (await askReady(`http://127.0.0.1:${port}`)).ready);
+    await until('listing the echo tool', log('mcp-edge'), async () =>
+      (await send(port, listOf(door).request)).includes(`"${TOOL}"`),
     );
-    await until('the edge does not list the echo tool', () => isListed(state.endpoint, token));
 
     const nc = await connect({
       servers: broker.url,
@@ -98,13 +102,12 @@ export const cortexTarget = ({ name, what, env = {}, tools = 1, times, headers }
     stack.defer(() => nc.close());
     const cleanUp = stack.move();
     return {
+      ...(list ? listOf(door) : callOf(door, times)),
       port,
-      token,
-      times,
-      headers,
       server: edge.pid,
       helpers: { echo: echo.pid, broker: broker.pid, sink: sink.pid },
       async verify(answers) {
+        if (list) return;
         const { ToolCallFinished: finished = 0, ToolCallStarted: started = 0 } = await countRecords(
           nc,
           subjects.call(echoDefinition.name, TOOL),
@@ -137,16 +140,10 @@ async function plan(home: Home, nats_url: string, database_url: string): Promise
   };
 }
 
-async function until(otherwise: string, check: () => Promise<boolean>): Promise<void> {
+async function until(what: string, log: string, check: () => Promise<boolean>): Promise<void> {
   for (const end = Date.now() + READY_MS; Date.now() < end;) {
     if (await check()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new Error(otherwise);
-}
-
-/** Asked by a list, which leaves no record of a call. */
-async function isListed(endpoint: string, token: string): Promise<boolean> {
-  const response = await fetch(endpoint, { method: 'POST', ...listRequest(token) });
-  return (await response.text()).includes(`"${TOOL}"`);
+  throw new CliError(`the edge is not ${what} after ${READY_MS / 1000} s:\n${tailOf(log, 15)}`);
 }

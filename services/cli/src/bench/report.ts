@@ -27,6 +27,7 @@ export interface Goal {
 }
 
 export const CORTEX = 'cortex';
+export const LIST = 'cortex-list';
 export const LONG_CATALOG = 'cortex-200-tools';
 /** Connections at which the goals hold; one connection only shows how long a call takes when nothing else runs. */
 const JUDGED = [16, 64];
@@ -40,12 +41,16 @@ const goal = (what: string, value: number | undefined, bound: Goal['bound'], lim
   reached: value === undefined ? null : bound === 'at least' ? value >= limit : value <= limit,
 });
 
+/** Cortex against its floors, its list against the list's, and its variants against Cortex as it is. */
+const pairsOf = (names: readonly string[]): (readonly [target: string, floor: string])[] =>
+  names
+    .filter((name) => name !== CORTEX && name !== LIST)
+    .map((name) => (name === 'bytes' ? [LIST, name] : name.startsWith(CORTEX) ? [name, CORTEX] : [CORTEX, name]));
+
 export function report(visits: Visit[], rounds: number, atRest?: AtRest): Report {
   const table = rows(visits);
   const connections = [...new Set(visits.map((visit) => visit.connections))];
-  const others = [...new Set(visits.map((visit) => visit.target))].filter((name) => name !== CORTEX);
-  // Cortex against its floors, and its variants against Cortex as it is.
-  const pairs = others.map((name) => (name.startsWith(CORTEX) ? ([name, CORTEX] as const) : ([CORTEX, name] as const)));
+  const pairs = pairsOf([...new Set(visits.map((visit) => visit.target))]);
   const ratios = connections.flatMap((n) => pairs.flatMap(([target, floor]) => ratio(visits, target, floor, n) ?? []));
   const goals = JUDGED.flatMap((n) => {
     const against = (floor: string) => ratios.find((r) => r.floor === floor && r.connections === n)?.requests_per_s;
@@ -53,6 +58,7 @@ export function report(visits: Visit[], rounds: number, atRest?: AtRest): Report
     return [
       goal(`requests/s against hop, ${n} connections`, against('hop'), 'at least', 0.9),
       goal(`requests/s against hop-own, ${n} connections`, against('hop-own'), 'at least', 0.6),
+      goal(`tools/list against the same bytes, ${n} connections`, against('bytes'), 'at least', 0.7),
       goal(`edge CPU per call in µs, ${n} connections`, own?.cpu_us, 'at most', 100),
       goal(`edge memory under load in MiB, ${n} connections`, own?.resident_mib, 'at most', 260),
     ];

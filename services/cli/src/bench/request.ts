@@ -16,18 +16,6 @@ const META = {
   'io.modelcontextprotocol/clientInfo': { name: 'cortex-bench', version: '1.0.0' },
 };
 
-/** A `tools/list` for `fetch`. */
-export const listRequest = (token: string): { headers: Record<string, string>; body: string } => ({
-  headers: {
-    authorization: `Bearer ${token}`,
-    'content-type': 'application/json',
-    accept: 'application/json, text/event-stream',
-    'mcp-protocol-version': REVISION,
-    'mcp-method': 'tools/list',
-  },
-  body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: META } }),
-});
-
 export interface WireRequest {
   head: string;
   body: string;
@@ -35,43 +23,43 @@ export interface WireRequest {
   idAt: number;
 }
 
-export interface CallOptions {
-  port: number;
-  text: string;
-  token?: string;
-  /** How many times over the text comes back; the floors know only once. */
-  times?: number;
-  /** More header lines. */
-  headers?: readonly string[];
+/** A request and the text that a whole answer holds. */
+export interface Exchange {
+  request: WireRequest;
+  expect: string;
 }
 
-/** A `tools/call` with its headers, ready to be written to a socket. */
-export function callRequest({ port, text, token, times, headers = [] }: CallOptions): WireRequest {
-  const id = '1'.padEnd(ID_DIGITS, '0');
-  const body = JSON.stringify({
-    jsonrpc: '2.0',
-    id: Number(id),
-    method: 'tools/call',
-    params: {
-      name: TOOL,
-      arguments: { text, times },
-      _meta: META,
-    },
-  });
+export interface Door {
+  port: number;
+  token?: string;
+}
+
+const FIRST_ID = '1'.padEnd(ID_DIGITS, '0');
+
+function wire({ port, token }: Door, method: string, params: Record<string, unknown>, headers: string[]): WireRequest {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: Number(FIRST_ID), method, params: { ...params, _meta: META } });
   const head = [
     `POST ${PATH} HTTP/1.1`,
     `Host: 127.0.0.1:${port}`,
     'Content-Type: application/json',
     'Accept: application/json, text/event-stream',
     `MCP-Protocol-Version: ${REVISION}`,
-    'Mcp-Method: tools/call',
-    `Mcp-Name: ${TOOL}`,
-    ...(token === undefined ? [] : [`Authorization: Bearer ${token}`]),
+    `Mcp-Method: ${method}`,
     ...headers,
+    ...(token === undefined ? [] : [`Authorization: Bearer ${token}`]),
     `Content-Length: ${Buffer.byteLength(body)}`,
   ];
-  return { head: `${head.join('\r\n')}\r\n\r\n`, body, idAt: body.indexOf(id) };
+  return { head: `${head.join('\r\n')}\r\n\r\n`, body, idAt: body.indexOf(FIRST_ID) };
 }
+
+/** An echo; `times` over, which only the echo service knows. */
+export function callOf(door: Door, times?: number): Exchange {
+  const text = textOf(TEXT_BYTES);
+  const request = wire(door, 'tools/call', { name: TOOL, arguments: { text, times } }, [`Mcp-Name: ${TOOL}`]);
+  return { request, expect: text.repeat(times ?? 1) };
+}
+
+export const listOf = (door: Door): Exchange => ({ request: wire(door, 'tools/list', {}, []), expect: `"${TOOL}"` });
 
 /** The result of the echo as its owner writes it: text block and structured content. */
 export function echoResult(text: string): string {

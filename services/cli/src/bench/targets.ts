@@ -6,14 +6,11 @@ import { CALLS_STREAM } from '@cortex/contracts';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { startProgram } from './processes.js';
+import { callOf, type Exchange } from './request.js';
 
 /** A target that runs, made for one visit. */
-export interface Running extends AsyncDisposable {
+export interface Running extends Exchange, AsyncDisposable {
   port: number;
-  token?: string;
-  /** Of the call, where it differs from the one that everybody gets. */
-  times?: number;
-  headers?: readonly string[];
   /** The process whose CPU and memory are measured, and those that work for it. */
   server: number;
   helpers: Record<string, number>;
@@ -32,8 +29,10 @@ const bare = (name: string, what: string, file: string): Target => ({
   what,
   async start() {
     const server = await startProgram(file);
+    const port = Number(server.said['port']);
     return {
-      port: Number(server.said['port']),
+      ...callOf({ port }),
+      port,
       server: server.pid,
       helpers: {},
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
@@ -56,9 +55,11 @@ const hop = (name: string, what: string, client: 'stock' | 'own'): Target => ({
     await jsm.streams.add({ name: CALLS_STREAM, subjects: ['cortex.call.>'] });
     const responder = stack.use(await startProgram('responder.js', [broker.url]));
     const server = stack.use(await startProgram('floor-hop.js', [client, broker.url]));
+    const port = Number(server.said['port']);
     const cleanUp = stack.move();
     return {
-      port: Number(server.said['port']),
+      ...callOf({ port }),
+      port,
       server: server.pid,
       helpers: { broker: broker.pid, responder: responder.pid },
       async verify(answers) {

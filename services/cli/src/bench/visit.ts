@@ -1,7 +1,6 @@
 import type { LoadMessage, LoadOrder, LoadResult } from './load.js';
 import type { Visit } from './figures.js';
 import { cpuSeconds, end, machineBusySeconds, residentMiB, startLoad } from './processes.js';
-import { callRequest, TEXT_BYTES, textOf } from './request.js';
 import type { Target } from './targets.js';
 
 export interface Times {
@@ -13,15 +12,8 @@ export interface Times {
 /** One target in fresh processes under one number of connections. */
 export async function visit(target: Target, connections: number, round: number, times: Times): Promise<Visit> {
   await using running = await target.start();
-  const text = textOf(TEXT_BYTES);
-  const { port, times: repeated = 1 } = running;
-  const order: LoadOrder = {
-    port,
-    request: callRequest({ ...running, text }),
-    connections,
-    expect: text.repeat(repeated),
-    ...times,
-  };
+  const { port, request, expect } = running;
+  const order: LoadOrder = { port, request, expect, connections, ...times };
   const load = startLoad();
   try {
     const pids = { server: running.server, load: load.pid ?? 0, ...running.helpers };
