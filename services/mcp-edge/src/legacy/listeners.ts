@@ -42,7 +42,8 @@ export class Listeners {
     const { caller, res } = exchange;
     if (this.#closed) return new HttpRefusal(503, '{"error":"shutting_down"}', { 'Retry-After': '1' });
     if (!this.#listeners.has(key) && this.#full(caller)) return TOO_MANY;
-    this.core.answer.openStream(exchange);
+    // A stream's connection ends with it: kept alive it would keep the listener from closing at a stop.
+    this.core.answer.openStream(exchange, { Connection: 'close' });
     const stream = new EventStream(res, this.#endOf(caller));
     const listener: Listener = { stream, caller, revision, seen: this.#view(caller, revision()) };
     const before = this.#listeners.get(key);

@@ -5,7 +5,7 @@ import { eventually, type NatsFixture, type PostgresFixture, type RunningService
 import { Edge } from '../edge.js';
 import { http } from '../http-part.js';
 import { McpEdgeModule, mcpEdgeService } from '../mcp-edge.module.js';
-import { testIssuer } from './issuer.js';
+import { testIssuer, type TestIssuer } from './issuer.js';
 import { sampleService } from './sample-tools.js';
 
 /** Every scope that a tool of the tests may need. */
@@ -35,6 +35,7 @@ export interface EdgeFixture extends AsyncDisposable {
   readonly origin: string;
   readonly url: string;
   readonly edge: Edge;
+  readonly issuer: TestIssuer;
   readonly app: RunningService;
   readonly nats: NatsFixture;
   readonly postgres: PostgresFixture;
@@ -94,6 +95,7 @@ export async function startEdge(options: EdgeOptions = {}): Promise<EdgeFixture>
     origin,
     url,
     edge,
+    issuer,
     app,
     nats: app.nats,
     postgres: app.postgres,

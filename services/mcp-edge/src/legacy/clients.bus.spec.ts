@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
+import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { startEdge, type EdgeFixture } from '../testing/edge-fixture.js';
+import { sampleService } from '../testing/sample-tools.js';
+
+let edge: EdgeFixture;
+let headers: Record<string, string>;
+beforeAll(async () => {
+  edge = await startEdge({ beside: [sampleService] });
+  headers = { Authorization: `Bearer ${await edge.token()}` };
+}, 60_000);
+afterAll(async () => edge[Symbol.asyncDispose]());
+
+const info = { name: 'test', version: '1' };
+
+describe('the SDK v2 client (2026-07-28)', () => {
+  it('lists and calls tools', async () => {
+    const client = new Client(info, { versionNegotiation: { mode: 'auto' } });
+    await client.connect(new ModernTransport(new URL(edge.url), { requestInit: { headers } }));
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(['whoami', 'current_time', 'sample_echo']));
+    const answer = await client.callTool({ name: 'sample_echo', arguments: { text: 'hello' } });
+    expect(answer.structuredContent).toEqual({ text: 'hello' });
+    await client.close();
+  });
+});
+
+describe('the SDK v1 client (2025-11-25)', () => {
+  it('opens a session, lists, calls, and ends it', async () => {
+    const client = new OldClient(info);
+    const transport = new StreamableHTTPClientTransport(new URL(edge.url), { requestInit: { headers } });
+    await client.connect(transport);
+    expect(transport.sessionId).toMatch(/^[0-9a-f-]{36}$/);
+    const { tools } = await client.listTools();
+    expect(tools[0]?.name).toBe('whoami');
+    const answer = await client.callTool({ name: 'sample_echo', arguments: { text: 'hello' } });
+    expect(answer.structuredContent).toEqual({ text: 'hello' });
+    expect(await client.listPrompts()).toMatchObject({ prompts: [] });
+    expect(await client.listResources()).toMatchObject({ resources: [] });
+    expect(await client.listResourceTemplates()).toMatchObject({ resourceTemplates: [] });
+    await client.ping();
+    await client.setLoggingLevel('warning');
+    await transport.terminateSession();
+    await client.close();
+  });
+
+  it('cancels a call by its own signal', async () => {
+    const client = new OldClient(info);
+    await client.connect(new StreamableHTTPClientTransport(new URL(edge.url), { requestInit: { headers } }));
+    const give = new AbortController();
+    const call = client.callTool({ name: 'sample_slow', arguments: { ms: 15_000, mark: 'v1' } }, undefined, {
+      signal: give.signal,
+    });
+    setTimeout(() => give.abort(), 300);
+    await expect(call).rejects.toThrow('aborted');
+    await client.close();
+  });
+});
+
+describe('the SDK v1 client over HTTP+SSE (2024-11-05)', () => {
+  it('lists and calls tools', async () => {
+    const client = new OldClient(info);
+    const transport = new SSEClientTransport(new URL(`${edge.origin}/sse`), {
+      requestInit: { headers },
+      eventSourceInit: {
+        fetch: (url, init) => fetch(url, { ...init, headers: { ...headers, Accept: 'text/event-stream' } }),
+      },
+    });
+    await client.connect(transport);
+    const { tools } = await client.listTools();
+    expect(tools[0]?.name).toBe('whoami');
+    const answer = await client.callTool({ name: 'sample_echo', arguments: { text: 'hello' } });
+    expect(answer.content).toEqual([{ type: 'text', text: '{"text":"hello"}' }]);
+    await client.close();
+  });
+});
