@@ -1,3 +1,5 @@
+import { createPublicKey, verify } from 'node:crypto';
+
 /**
  * What a device and remote-ops say to each other: JSON text frames on a WebSocket that the device opens, one message
  * each. Both sides build their frames from here. Source: agent-server, section 20.
@@ -123,3 +125,13 @@ export const challengeBytes = (clientNonce: string, device: string): Uint8Array 
 /** What a device signs, to show that it holds the key of its name; bound to this connection and this server. */
 export const proofBytes = (clientNonce: string, serverNonce: string, device: string, serverKey: string): Uint8Array =>
   encoder.encode(JSON.stringify(['cortex-device-v1', clientNonce, serverNonce, device, serverKey]));
+
+/** True when `signature` over `bytes` was made by the holder of the Ed25519 key `publicKey`; both are base64url. */
+export function signedBy(publicKey: string, bytes: Uint8Array, signature: string): boolean {
+  try {
+    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: publicKey }, format: 'jwk' });
+    return verify(null, bytes, key, Buffer.from(signature, 'base64url'));
+  } catch {
+    return false; // no key of this kind
+  }
+}

@@ -5,6 +5,7 @@ import {
   DEVICE_HEARTBEAT_MS,
   DEVICE_SILENCE_MS,
   proofBytes,
+  signedBy,
   type ChallengeFrame,
   type DeviceFrame,
   type ServerFrame,
@@ -12,7 +13,7 @@ import {
 import WebSocket from 'ws';
 import type { CommandRunner } from './commands.js';
 import type { ClientConfig } from './config.js';
-import { signedBy, type Identity } from './identity.js';
+import type { Identity } from './identity.js';
 
 /** How one connection ended. */
 export interface Ended {

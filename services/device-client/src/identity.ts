@@ -1,12 +1,4 @@
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  randomBytes,
-  sign,
-  verify,
-  type KeyObject,
-} from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { failedPrecondition } from '@cortex/contracts';
@@ -36,16 +28,6 @@ export function openIdentity(folder: string): Identity {
     pinned: () => readIfThere(pinFile)?.trim() || null,
     pin: (serverKey) => replaceFile(pinFile, `${serverKey}\n`),
   };
-}
-
-/** True when `signature` over `bytes` was made by the holder of `publicKey` (both base64url). */
-export function signedBy(publicKey: string, bytes: Uint8Array, signature: string): boolean {
-  try {
-    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: publicKey }, format: 'jwk' });
-    return verify(null, bytes, key, Buffer.from(signature, 'base64url'));
-  } catch {
-    return false; // no key of this kind
-  }
 }
 
 function readKey(file: string): KeyObject | null {

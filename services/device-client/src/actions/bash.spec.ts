@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -114,6 +114,12 @@ it('gives no variable of the client to what it runs, above all no secret', async
     delete process.env['CORTEX_CLIENT_TOKEN'];
     delete process.env['AWS_SECRET_ACCESS_KEY'];
   }
+});
+
+it('runs a command of 100,000 characters of any size, and leaves no file behind', async () => {
+  const command = `echo '${'ü'.repeat(99_950)}' | wc -m; exit 5`;
+  expect(await bash(command)).toMatchObject({ stdout: expect.stringMatching(/^(99951|199901)\n$/), exitCode: 5 });
+  expect(readdirSync(tmpdir()).filter((name) => name.startsWith('cortex-command-'))).toEqual([]);
 });
 
 it('T64 takes a command that begins with a dash as a command', async () => {

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { constants, homedir } from 'node:os';
+import { existsSync, writeFileSync } from 'node:fs';
+import { constants, homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { invalidArgument } from '@cortex/contracts';
 import type { ActionContext } from '../commands.js';
 import { commandEnvironment } from '../config.js';
@@ -40,12 +41,23 @@ const shellOf = (): string => {
 };
 /** As a login by ssh does; a home that is gone must not look like a missing shell. */
 const startFolder = (): string => (existsSync(homedir()) ? homedir() : '/');
+/** Linux takes 128 KiB in one argument. */
+const ARGUMENT_BYTES = 120 * 1024;
+
+/** `--`, since bash would take a command that begins with a dash for an option. A very long one goes by a file. */
+function argumentsOf(command: string): string[] {
+  if (Buffer.byteLength(command) <= ARGUMENT_BYTES) return ['-l', '-c', '--', command];
+  const file = join(tmpdir(), `cortex-command-${randomBytes(8).toString('hex')}`);
+  writeFileSync(file, command, { mode: 0o600, flag: 'wx' });
+  return ['-l', '-c', '--', 'eval "$(cat -- "$0"; rm -f -- "$0")"', file];
+}
+
 const NO_BASH = 'bash was not found on this device\n';
 
 function inForeground(command: string, limitMs: number, signal: AbortSignal): Promise<Outcome> {
   return new Promise((resolve) => {
     const mark = randomBytes(8).toString('hex');
-    const child = spawn(shellOf(), ['-l', '-c', '--', command], {
+    const child = spawn(shellOf(), argumentsOf(command), {
       cwd: startFolder(),
       detached: process.platform !== 'win32',
       env: commandEnvironment({ [MARK]: mark }),
@@ -92,7 +104,7 @@ function inForeground(command: string, limitMs: number, signal: AbortSignal): Pr
 
 function inBackground(command: string): Promise<Outcome> {
   return new Promise((resolve) => {
-    const child = spawn(shellOf(), ['-l', '-c', '--', command], {
+    const child = spawn(shellOf(), argumentsOf(command), {
       cwd: startFolder(),
       detached: true,
       env: commandEnvironment(),

@@ -221,7 +221,7 @@ export class DeviceHub implements OnApplicationBootstrap, OnApplicationShutdown 
     }
     const heard = Date.now();
     for (const [name, other] of this.#elsewhere) {
-      if (other.instance === hint.instance && !(name in hint.devices)) this.#elsewhere.delete(name);
+      if (other.instance === hint.instance && !Object.hasOwn(hint.devices, name)) this.#elsewhere.delete(name);
     }
     for (const [name, { platform }] of Object.entries(hint.devices)) {
       this.#elsewhere.set(name, { instance: hint.instance, platform, heard });

@@ -33,6 +33,7 @@ export class DeviceServer implements OnApplicationBootstrap, OnModuleDestroy {
   #port: number;
   #unproved = 0;
   #sweep: NodeJS.Timeout | undefined;
+  #opening = false;
   #stopping = false;
 
   constructor(
@@ -139,11 +140,17 @@ export class DeviceServer implements OnApplicationBootstrap, OnModuleDestroy {
         this.#closeNamed(name, DEVICE_CLOSE.notRegistered, 'no longer in machines.json');
       }
     }
-    if (this.#stopping || this.#host === this.#wantedHost()) return;
+    if (this.#host === this.#wantedHost()) return;
     this.#http?.close(); // connections that are there stay
-    await this.#listen().catch((error: unknown) =>
-      this.log.error({ err: error }, 'the device port could not be moved'),
-    );
+    await this.#listenAgain();
+  }
+
+  /** Tried at every sweep until it succeeds. */
+  async #listenAgain(): Promise<void> {
+    if (this.#stopping || this.#opening || this.#http?.listening) return;
+    this.#opening = true;
+    await this.#listen().catch((err: unknown) => this.log.error({ err }, 'the device port could not be opened'));
+    this.#opening = false;
   }
 
   #onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -233,6 +240,7 @@ export class DeviceServer implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   #check(): void {
+    void this.#listenAgain();
     for (const connection of this.hub.local()) {
       if (connection.isSilent)
         connection.close(DEVICE_CLOSE.heartbeatTimeout, 'heartbeat timeout', 'heartbeat_timeout');

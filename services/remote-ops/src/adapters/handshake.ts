@@ -1,6 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { isCortexError } from '@cortex/contracts';
-import { DEVICE_CLOSE, DEVICE_NAME_PATTERN, proofBytes, type ServerFrame } from '@cortex/contracts/device-wire';
+import {
+  DEVICE_CLOSE,
+  DEVICE_NAME_PATTERN,
+  proofBytes,
+  signedBy,
+  type ServerFrame,
+} from '@cortex/contracts/device-wire';
 import type { WebSocket } from 'ws';
 import type { DeviceKey, Enrolment } from '../device/device.decider.js';
 import type { DeviceFacts } from './device-connection.js';
@@ -8,7 +14,7 @@ import type { DeviceHub } from './device-hub.js';
 import type { DeviceLog } from './device-log.js';
 import { parseFrame } from './frames.js';
 import type { Machines } from './machines.js';
-import { deviceKey, signedBy, type ServerKey } from './server-key.js';
+import { deviceKey, type ServerKey } from './server-key.js';
 
 /** The connection is closed with this code; `device` is set once it is known to be a registered name. */
 export class Refusal extends Error {
@@ -95,7 +101,8 @@ async function proveKey(
     signature: server.challenge(nonce, name),
   });
   const proof = await frames.next('proof');
-  if (!signedBy(key.public_key, proofBytes(nonce, own, name, server.publicKey), proof['signature'])) {
+  const bytes = proofBytes(nonce, own, name, server.publicKey);
+  if (typeof proof['signature'] !== 'string' || !signedBy(key.public_key, bytes, proof['signature'])) {
     throw new Refusal(DEVICE_CLOSE.refused, 'the proof is wrong', name);
   }
   return key;

@@ -54,9 +54,9 @@ export class Machines implements OnApplicationShutdown {
     @Inject(LOG) private readonly log: Logger,
   ) {
     this.#file = join(config.CORTEX_HOME, 'config', 'machines.json');
-    this.#reload();
+    this.refresh();
     // By polling: it also sees a folder that is made later, a rename over the file, and network file systems.
-    watchFile(this.#file, { interval: 500, persistent: false }, () => this.#reload());
+    watchFile(this.#file, { interval: 500, persistent: false }, () => this.refresh());
   }
 
   onApplicationShutdown(): void {
@@ -83,7 +83,7 @@ export class Machines implements OnApplicationShutdown {
 
   /** Adds a machine that somebody starts by hand; leaves one that is there as it is. True when it is new. */
   add(name: string, machine: Machine): boolean {
-    this.#reload();
+    this.refresh();
     if (this.#all.has(name)) return false;
     const before = this.#read();
     const current = before === null ? {} : parse(before);
@@ -92,15 +92,30 @@ export class Machines implements OnApplicationShutdown {
         reason: 'invalid_state',
       });
     }
-    mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
-    const fresh = `${this.#file}.${randomBytes(6).toString('hex')}`;
-    writeFileSync(fresh, `${JSON.stringify({ ...current, [name]: machine }, null, 2)}\n`, { mode: 0o600 });
-    renameSync(fresh, this.#file);
-    this.#reload();
+    this.#write({ ...current, [name]: machine });
+    this.refresh();
     return true;
   }
 
-  #reload(): void {
+  #write(registry: Record<string, Machine>): void {
+    try {
+      mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
+      const fresh = `${this.#file}.${randomBytes(6).toString('hex')}`;
+      writeFileSync(fresh, `${JSON.stringify(registry, null, 2)}\n`, { mode: 0o600 });
+      renameSync(fresh, this.#file);
+    } catch (cause) {
+      const { code } = cause as NodeJS.ErrnoException;
+      throw failedPrecondition(
+        'machines.json',
+        `cannot be written (${code})`,
+        `add the machine to ${this.#file} yourself`,
+        { cause },
+      );
+    }
+  }
+
+  /** Looks at the file now; otherwise a change is seen within half a second. */
+  refresh(): void {
     const text = this.#read() ?? '{}';
     if (text === this.#text) return;
     this.#text = text;

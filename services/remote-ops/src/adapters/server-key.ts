@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import { failedPrecondition } from '@cortex/contracts';
 import { challengeBytes } from '@cortex/contracts/device-wire';
 
@@ -37,15 +37,4 @@ export function deviceKey(text: unknown): { public_key: string; key_sha256: stri
   const raw = Buffer.from(text, 'base64url');
   if (raw.length !== 32) return null;
   return { public_key: raw.toString('base64url'), key_sha256: createHash('sha256').update(raw).digest('hex') };
-}
-
-/** True when `signature` (base64url) over `bytes` was made by the holder of the key. */
-export function signedBy(publicKey: string, bytes: Uint8Array, signature: unknown): boolean {
-  if (typeof signature !== 'string') return false;
-  try {
-    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: publicKey }, format: 'jwk' });
-    return verify(null, bytes, key, Buffer.from(signature, 'base64url'));
-  } catch {
-    return false;
-  }
 }

@@ -11,6 +11,8 @@ import type { Config } from '../config.js';
 const PREVIEW_CHARS = 2_000;
 const KEEP_MS = 7 * 24 * 60 * 60 * 1000;
 const SWEEP_MS = 6 * 60 * 60 * 1000;
+/** Bytes of one owner's files; beyond, texts are cut instead. */
+const OWNER_BYTES = 1024 ** 3;
 
 /** The four fields that every result has which may be too large to be shown. */
 export interface Spilled {
@@ -32,6 +34,8 @@ export interface Shown {
 @Injectable()
 export class Spill implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly #folder: string;
+  /** Bytes per owner's folder; forgotten at every sweep, then counted again. */
+  readonly #used = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -78,6 +82,10 @@ export class Spill implements OnApplicationBootstrap, OnApplicationShutdown {
   async #write(text: string, tool: string, owner: string): Promise<string> {
     const folder = join(this.#folder, isToken(owner) ? owner : hashedToken(owner));
     await mkdir(folder, { recursive: true, mode: 0o700 });
+    const bytes = Buffer.byteLength(text);
+    const used = this.#used.get(folder) ?? (await sizeOf(folder));
+    if (used + bytes > OWNER_BYTES) throw new Error(`${folder} holds ${used} bytes already`);
+    this.#used.set(folder, used + bytes);
     const path = join(folder, `${tool}-${Date.now()}-${randomBytes(4).toString('hex')}.txt`);
     const handle = await open(path, 'wx', 0o600);
     try {
@@ -89,6 +97,7 @@ export class Spill implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   async #removeOld(): Promise<void> {
+    this.#used.clear();
     const oldest = Date.now() - KEEP_MS;
     for (const owner of await namesIn(this.#folder)) {
       const folder = join(this.#folder, owner);
@@ -100,6 +109,15 @@ export class Spill implements OnApplicationBootstrap, OnApplicationShutdown {
       await rmdir(folder).catch(() => undefined); // stays while something is in it
     }
   }
+}
+
+async function sizeOf(folder: string): Promise<number> {
+  const size = (name: string): Promise<number> =>
+    stat(join(folder, name)).then(
+      (stats) => stats.size,
+      () => 0,
+    );
+  return (await Promise.all((await namesIn(folder)).map(size))).reduce((sum, bytes) => sum + bytes, 0);
 }
 
 const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);

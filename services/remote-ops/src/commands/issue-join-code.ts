@@ -14,7 +14,9 @@ export const issueJoinCode = defineCommand({
   name: 'issue_join_code',
   input: z.object({ name: DeviceName }),
   async handle({ name }, ctx) {
-    if (ctx.get(Machines).get(name) === undefined) {
+    const machines = ctx.get(Machines);
+    machines.refresh(); // another instance may just have added it
+    if (machines.get(name) === undefined) {
       throw notFound('name', 'is not in machines.json', 'add the machine first');
     }
     const code = randomBytes(16).toString('base64url');

@@ -31,9 +31,14 @@ export function startDevice(options: {
   home: string;
   joinCode?: string;
   env?: Record<string, string>;
+  /** More fields of its config file. */
+  file?: Record<string, unknown>;
 }): DeviceProcess {
   mkdirSync(join(options.home, 'config'), { recursive: true });
-  writeFileSync(join(options.home, 'config', 'cortex-client.json'), JSON.stringify({ deviceName: options.name }));
+  writeFileSync(
+    join(options.home, 'config', 'cortex-client.json'),
+    JSON.stringify({ deviceName: options.name, ...options.file }),
+  );
   const child = spawn(
     process.execPath,
     [
