@@ -1,5 +1,3 @@
-import type { Server } from 'node:http';
-import type { Socket } from 'node:net';
 import { failedPrecondition } from '@cortex/contracts';
 import type { HttpPart } from '@cortex/service-kit';
 import { NestFactory } from '@nestjs/core';
@@ -10,8 +8,6 @@ import { Edge } from './edge.js';
 const KEEP_ALIVE_MS = 65_000;
 /** A client that sends its headers or its body slower than this is let go. */
 const REQUEST_MS = 60_000;
-/** After the last answer was made, how long a client has to take it. */
-const FLUSH_MS = 3_000;
 
 /** The public listener in the life of the process. */
 export const http: HttpPart = {
@@ -30,7 +26,6 @@ export const http: HttpPart = {
     const edge = app.get(Edge, { strict: false });
     const fastify = (app as NestFastifyApplication).getHttpAdapter().getInstance();
     edge.start(fastify);
-    follow(app.getHttpServer() as Server);
     const { PORT, host } = edge.settings;
     try {
       await app.listen(PORT, host);
@@ -43,23 +38,5 @@ export const http: HttpPart = {
     }
   },
 
-  async drain(app) {
-    const server = app.getHttpServer() as Server;
-    await app.get(Edge, { strict: false }).drain();
-    // A connection that never sent a byte counts as busy to the server, and clients open such ones in advance.
-    for (const socket of sockets.get(server) ?? []) if (socket.bytesRead === 0) socket.destroy();
-    server.on('connection', (socket: Socket) => socket.destroy());
-    setTimeout(() => server.closeAllConnections(), FLUSH_MS).unref();
-  },
+  drain: (app) => app.get(Edge, { strict: false }).drain(),
 };
-
-const sockets = new WeakMap<Server, Set<Socket>>();
-
-function follow(server: Server): void {
-  const open = new Set<Socket>();
-  sockets.set(server, open);
-  server.on('connection', (socket) => {
-    open.add(socket);
-    socket.once('close', () => open.delete(socket));
-  });
-}

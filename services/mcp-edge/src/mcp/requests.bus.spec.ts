@@ -238,7 +238,7 @@ describe('clients that vanish', () => {
     const answer = edge.call('sample_slow', { ms: 15_000, mark: 'gone' }, { signal: gone.signal });
     await eventually(() => ran('sample_slow') > 0);
     gone.abort();
-    await expect(answer).rejects.toThrow();
+    await expect(answer).rejects.toMatchObject({ name: 'AbortError' });
     await eventually(() => seen.cancelled.has('gone'));
     expect(await edge.finished({ outcome: 'cancelled', tool: 'sample_slow' })).toMatchObject({
       error_kind: 'cancelled',
