@@ -37,12 +37,18 @@ export async function applyBatch(
     await begun;
     const applied: Applied = { seq: before, messages: 0, workspaces: new Set(), skipped: [] };
     const started: Promise<unknown>[] = [];
-    for (const event of eventsAbove(projection, batch, applied)) {
-      transaction.starting = true;
-      const done = handle(projection, event, transaction);
-      transaction.starting = false;
-      if (together) started.push(done);
-      else await done;
+    // All statements of the batch in one write instead of one each.
+    if (together) client.connection?.stream.cork();
+    try {
+      for (const event of eventsAbove(projection, batch, applied)) {
+        transaction.starting = true;
+        const done = handle(projection, event, transaction);
+        transaction.starting = false;
+        if (together) started.push(done);
+        else await done;
+      }
+    } finally {
+      if (together) client.connection?.stream.uncork();
     }
     const failed = (await Promise.allSettled(started)).find((result) => result.status === 'rejected');
     if (transaction.late) {

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import {
   DefaultQueryExecutor,
   DummyDriver,
@@ -13,7 +14,10 @@ import {
 import type pg from 'pg';
 
 /** Of one connection that nobody else uses meanwhile; with `pipeline`, statements need not wait for each other. */
-export type BatchClient = Pick<pg.ClientBase, 'query'> & { readonly pipeline?: boolean };
+export type BatchClient = Pick<pg.ClientBase, 'query'> & {
+  readonly pipeline?: boolean;
+  readonly connection?: { readonly stream: Pick<Duplex, 'cork' | 'uncork'> };
+};
 
 const dialect: Dialect = {
   createAdapter: () => new PostgresAdapter(),

@@ -34,6 +34,7 @@ const { escapeIdentifier: name, escapeLiteral: text } = pg;
 /** Roles, schemas, migrations, grants and row-level security. Idempotent; fails by name for a table that nobody owns. */
 export async function provisionDatabase(options: ProvisionDatabaseOptions): Promise<void> {
   const client = new pg.Client({ connectionString: options.adminUrl });
+  client.on('error', () => {}); // told by the statement that meets it; without a listener the process would end
   await client.connect();
   try {
     await client.query('select pg_advisory_lock($1)', [LOCK]);
@@ -91,7 +92,7 @@ export async function migrateSchema(
     max: 2,
     options: `-c role=${owner} -c search_path=${schema}`,
   });
-  pool.on('error', () => {}); // an idle connection that breaks is replaced
+  pool.on('error', () => {}).on('connect', (connection) => connection.on('error', () => {})); // as above
   const db = new Kysely<never>({ dialect: new PostgresDialect({ pool }) });
   try {
     await pool.query(

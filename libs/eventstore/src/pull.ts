@@ -38,6 +38,8 @@ export interface PullOptions {
   consumer: string;
   /** Messages that one pull asks for. */
   batch: number;
+  /** Asks for the next ones while the last ones are worked on; only where nothing is acknowledged. */
+  ahead?: boolean;
 }
 
 /** State of a consumer as the server tells it. Errors: `unavailable`; `PullLost` when there is no such consumer. */
@@ -106,6 +108,7 @@ export class Pull {
       this.#wake = undefined;
     }
     if (this.#lost) throw this.#lost;
+    if (this.#options.ahead) this.#ask();
     return this.#buffer.splice(0);
   }
 

@@ -218,7 +218,7 @@ class RebuildSource {
         ? { deliver_policy: DeliverPolicy.All }
         : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: this.#last + 1 }),
     });
-    const pull = new Pull({ bus: this.#options.bus, stream: this.#stream, consumer, batch: BATCH });
+    const pull = new Pull({ bus: this.#options.bus, stream: this.#stream, consumer, batch: BATCH, ahead: true });
     this.pending = 0;
     return { name: consumer, pull, expected: 1 };
   }
