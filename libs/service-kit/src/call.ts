@@ -38,6 +38,8 @@ export class Call implements ToolContext {
     readonly flight: Flight,
     readonly span: Span,
     readonly spanContext: Context,
+    /** What its commits name as their cause: the call, or the commit that a reactor answers. */
+    readonly cause = request.call_id,
   ) {}
 
   now(): string {
@@ -169,7 +171,7 @@ export class Call implements ToolContext {
       ...(scope.session_id !== undefined && { session_id: scope.session_id }),
       ...(scope.project !== undefined && { project: scope.project }),
       correlation_id: this.call_id,
-      causation_id: this.call_id,
+      causation_id: this.cause,
       ...this.#traceparent(span),
       signal: this.signal,
     };

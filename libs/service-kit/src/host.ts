@@ -17,6 +17,7 @@ import type { HealthRegistry } from './health.js';
 import { busLog } from './log.js';
 import type { Metrics } from './metrics.js';
 import type { OpsRoutes } from './ops.js';
+import { hosted } from './reaction.js';
 import { Presence } from './presence.js';
 import { assertSchema, assertStreams } from './provisioned.js';
 import type { Secrets } from './secrets.js';
@@ -83,7 +84,7 @@ export class ServiceHost {
       onBatch: (projection, batch) => definition.onBatch?.(projection, batch, (provider) => this.get(provider)),
       log: tell,
     });
-    this.reactors = new ReactorRunner({ bus, reactors, log: tell });
+    this.reactors = new ReactorRunner({ bus, reactors: reactors.map((one) => hosted(this, one)), log: tell });
     this.transport = new BusTransport(this);
     this.#presence = new Presence(bus, name, parts.version, () => this.#announced(), log);
     this.#observe();

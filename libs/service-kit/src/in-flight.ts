@@ -1,4 +1,11 @@
-import { cancelled, deadlineExceeded, resourceExhausted, unavailable, type CortexError } from '@cortex/contracts';
+import {
+  cancelled,
+  deadlineExceeded,
+  isCortexError,
+  resourceExhausted,
+  unavailable,
+  type CortexError,
+} from '@cortex/contracts';
 
 /** Above this many at once a service refuses: what it cannot finish it should not queue. */
 const LIMIT = 1024;
@@ -24,6 +31,11 @@ export class Flight {
       if (this.#end) this.#controller.abort(this.#end);
     }
     return this.#controller.signal;
+  }
+
+  /** For any reason, also one that is not ours to tell a caller. */
+  abort(reason: unknown): void {
+    this.end(isCortexError(reason) ? reason : cancelled(undefined, 'the work was stopped', 'it will be done again'));
   }
 
   end(reason: CortexError): void {

@@ -7,6 +7,7 @@ export { Metrics } from './metrics.js';
 export { opsRoutes, type OpsRoutes } from './ops.js';
 export { startProcess, type HttpPart, type Runnable, type RunningProcess, type RunOptions } from './process.js';
 export { runService, runServices } from './run.js';
+export { defineReactor, type ReactionContext } from './reaction.js';
 export { runTool, type ToolOptions, type ToolReply } from './runner.js';
 export { loadSecrets, type Secrets } from './secrets.js';
 export {

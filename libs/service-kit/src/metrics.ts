@@ -19,7 +19,7 @@ export class Metrics {
 
   readonly calls = new Counter({
     name: 'cortex_calls_total',
-    help: 'Calls answered, by outcome: ok, wait, or the kind of the error',
+    help: 'Calls answered, by outcome: ok, or the kind of the error',
     labelNames: ['service', 'kind', 'name', 'outcome'],
     registers: [this.registry],
   });

@@ -11,9 +11,26 @@ const BAD_CONFIG = 78;
  * a second signal ends it at once. Code 78: the configuration is unusable, and standard error says all that is wrong with it.
  */
 export async function runServices(services: readonly Runnable[], options: RunOptions = {}): Promise<void> {
+  const starting = startProcess(services, options);
+  let signals = 0;
+  const end = (signal: NodeJS.Signals) => {
+    if (signals++ > 0) process.exit(128 + (signal === 'SIGINT' ? 2 : 15));
+    // Also in the middle of the start: what has been announced by then is taken back.
+    starting.then(
+      async (started) => {
+        started.log.info({ signal }, 'stopping');
+        await started.stop();
+        process.exit(0);
+      },
+      () => undefined, // told below
+    );
+  };
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
+
   let running: RunningProcess;
   try {
-    running = await startProcess(services, options);
+    running = await starting;
   } catch (error) {
     const config = isCortexError(error) && error.kind === 'failed_precondition';
     process.stderr.write(
@@ -23,14 +40,6 @@ export async function runServices(services: readonly Runnable[], options: RunOpt
   }
   const { log, opsPort } = running;
 
-  let signals = 0;
-  const end = (signal: NodeJS.Signals) => {
-    if (signals++ > 0) process.exit(128 + (signal === 'SIGINT' ? 2 : 15));
-    log.info({ signal }, 'stopping');
-    void running.stop().then(() => process.exit(0));
-  };
-  process.on('SIGTERM', end);
-  process.on('SIGINT', end);
   // Whatever throws where nobody catches has left things in an unknown state: the supervisor starts a clean process.
   const crash = (error: unknown) => {
     log.fatal({ err: error }, 'crashed');
@@ -42,10 +51,15 @@ export async function runServices(services: readonly Runnable[], options: RunOpt
   const names = services.map(({ def }) => def.name);
   if (opsPort !== null) {
     log.info({ port: opsPort }, 'health, ready and metrics');
-    process.send?.({ cortex: 'ops', port: opsPort });
+    tellParent({ cortex: 'ops', port: opsPort });
   }
   await running.ready;
-  process.send?.({ cortex: 'ready', services: names });
+  tellParent({ cortex: 'ready', services: names });
+}
+
+/** The launcher, where there is one; that it has gone is no reason to fail. */
+function tellParent(message: object): void {
+  if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
 }
 
 export const runService = (module: Type, def: ServiceDefinition, options?: RunOptions): Promise<void> =>

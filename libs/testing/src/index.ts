@@ -15,7 +15,13 @@ export {
   type StartOptions,
 } from './start-service.js';
 export { startsWithoutTools } from './starts-without-tools.js';
-export { counter, type CounterCommand, type CounterEvent, type CounterState } from './sample/counter.decider.js';
+export {
+  counter,
+  counterVersions,
+  type CounterCommand,
+  type CounterEvent,
+  type CounterState,
+} from './sample/counter.decider.js';
 export { counterGet, counterIncrement, counterService } from './sample/counter.service.js';
 export { counterMigrations, counters, type CounterDb } from './sample/counters.projection.js';
 export { testHome, type TestHome } from './test-home.js';

@@ -12,12 +12,17 @@ export type CounterCommand =
 
 export type CounterState = { status: 'none' } | { status: 'open' | 'closed'; total: number };
 
+/** For everybody who reads these events: the newest version of each, and how an older one is read. */
+export const counterVersions = {
+  version: { CounterIncremented: 2 },
+  upcast: { CounterIncremented: { 1: () => ({ by: 1 }) } },
+};
+
 /** The sample aggregate by which the event store is proven: it owns no product rule. */
 export const counter = defineDecider<CounterCommand, CounterEvent, CounterState>({
   subject: 'ticket.counter',
   initial: { status: 'none' },
-  version: { CounterIncremented: 2 },
-  upcast: { CounterIncremented: { 1: () => ({ by: 1 }) } },
+  ...counterVersions,
   snapshotEvery: 10,
   decide(command, state) {
     switch (command.type) {

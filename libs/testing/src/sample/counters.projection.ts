@@ -1,6 +1,6 @@
 import { defineMigrations, defineProjection } from '@cortex/eventstore';
 import type { Generated, Kysely } from 'kysely';
-import type { CounterEvent } from './counter.decider.js';
+import { counterVersions, type CounterEvent } from './counter.decider.js';
 
 export interface CounterDb {
   counters: {
@@ -17,8 +17,7 @@ export const counters = defineProjection<CounterEvent, CounterDb>({
   name: 'sample_counters_v1',
   subject: 'cortex.evt.ticket.*.counter.*',
   tables: ['counters'],
-  version: { CounterIncremented: 2 },
-  upcast: { CounterIncremented: { 1: () => ({ by: 1 }) } },
+  ...counterVersions,
   on: {
     CounterOpened: ({ id, workspace }, tx) =>
       tx
