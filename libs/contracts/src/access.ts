@@ -43,8 +43,17 @@ const matches = (pattern: string, subject: string): boolean => {
 
 /** Users that may send to this subject; empty when nobody may. */
 export function sendersOf(subject: string): readonly BusUser[] {
-  return ACCESS.find((row) => matches(row.subject, subject))?.senders ?? [];
+  let senders = known.get(subject);
+  if (!senders) {
+    senders = ACCESS.find((row) => matches(row.subject, subject))?.senders ?? [];
+    if (known.size < KNOWN_LIMIT) known.set(subject, senders);
+  }
+  return senders;
 }
+
+/** Asked for every message, so it is found once per subject; bounded, since subjects come from outside. */
+const known = new Map<string, readonly BusUser[]>();
+const KNOWN_LIMIT = 1024;
 
 /** True when a message on `subject` that wants its answer at `reply` comes from somebody who may send it (threat T81). */
 export function mayCall(subject: string, reply: string | undefined): boolean {
