@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,11 +8,16 @@ import { runBash } from './bash.js';
 
 let dir: string;
 let abort: AbortController;
+const realHome = process.env['HOME'];
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'cortex-bash-'));
   abort = new AbortController();
+  process.env['HOME'] = dir; // a login shell reads its profile there
 });
-afterEach(() => rm(dir, { recursive: true, force: true }));
+afterEach(async () => {
+  process.env['HOME'] = realHome;
+  await rm(dir, { recursive: true, force: true });
+});
 
 const bash = (command: string, more: Record<string, unknown> = {}) =>
   runBash({ command, timeout: 10_000, ...more }, { home: dir, signal: abort.signal, rg: null });
@@ -75,9 +81,8 @@ it('kills all that the command started when it is cancelled', async () => {
 });
 
 it('kills what a command that forks all the time started', async () => {
-  await bash(`f() { setsid bash -c 'sleep 300' & sleep 0.02; f; }; f`, { timeout: 700 });
-  const left = await bash('pgrep -fx "sleep 300" | wc -l');
-  await until(() => Number(left.stdout) === 0);
+  await bash(`f() { setsid sleep 314.15 & sleep 0.02; f; }; f`, { timeout: 700 });
+  await until(() => spawnSync('pgrep', ['-fx', 'sleep 314.15']).status === 1);
 });
 
 it('does not wait for a child in the background that keeps the output open', async () => {
