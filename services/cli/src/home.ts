@@ -16,6 +16,8 @@ export interface Home {
   up: string;
   lock: string;
   logs: string;
+  /** Compiled code of our own programs: a fifth of their start. */
+  compiled: string;
   nats: string;
   postgres: string;
 }
@@ -33,6 +35,7 @@ export function homeOf(dir?: string): Home {
     up: join(root, 'run', 'up.json'),
     lock: join(root, 'run', 'up.lock'),
     logs: join(root, 'logs'),
+    compiled: join(root, 'run', 'compiled'),
     nats: join(root, 'data', 'nats'),
     postgres: join(root, 'data', 'postgres'),
   };

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { createPublicKey, verify, type JsonWebKey } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { freePort, isPortFree } from '@cortex/embedded/ports';
 import { eventually } from '@cortex/testing';
@@ -16,6 +17,7 @@ import { readSecrets } from './secrets.js';
 import { readState, type UpState } from './up/state.js';
 
 const SCRIPT = fileURLToPath(new URL('../../../cortex', import.meta.url));
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 jest.setTimeout(90_000);
 
 let root: string;
@@ -27,15 +29,27 @@ interface Outcome {
   stderr: string;
 }
 
-/** Runs the launcher as a newcomer does, from another folder and with none of the variables of this process. */
-function cortex(home: Home, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Outcome> {
-  const given = { PATH: process.env['PATH'], HOME: process.env['HOME'], CORTEX_HOME: home.dir, ...env };
+/** Runs the command line from another folder, with none of the variables of this process. */
+function cortex(home: Home, args: readonly string[], env: NodeJS.ProcessEnv = {}, stdin = ''): Promise<Outcome> {
+  const given = { ...envOf(home), ...env };
   return new Promise((resolve) => {
-    execFile('sh', [SCRIPT, ...args], { env: given, cwd: tmpdir() }, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
-    });
+    const child = execFile(
+      process.execPath,
+      [MAIN, ...args],
+      { env: given, cwd: tmpdir() },
+      (error, stdout, stderr) => {
+        resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+      },
+    );
+    child.stdin?.end(stdin);
   });
 }
+
+const envOf = (home: Home): NodeJS.ProcessEnv => ({
+  PATH: process.env['PATH'],
+  HOME: process.env['HOME'],
+  CORTEX_HOME: home.dir,
+});
 
 function newHome(name: string): Home {
   const home = homeOf(join(root, name));
@@ -73,8 +87,8 @@ const processOf = (home: Home, name: string) => {
 beforeAll(async () => {
   // A blank in the path, and a folder that only its owner may enter.
   root = await mkdtemp(join(tmpdir(), 'cortex launcher '));
-  // Builds what is not built; its time is not that of the first test.
-  expect(await cortex(homeOf(root), ['--version'])).toMatchObject({ code: 0 });
+  // Builds what is not built, as a newcomer does it.
+  await promisify(execFile)('sh', [SCRIPT, '--version']);
 }, 180_000);
 
 afterAll(async () => {
@@ -147,6 +161,46 @@ describe('a home that is up', () => {
     expect(values.filter((value) => argv.includes(value))).toEqual([]);
     const logs = readdirSync(home.logs).map((name) => readFileSync(join(home.logs, name), 'utf8'));
     expect(values.filter((value) => logs.some((log) => log.includes(value)))).toEqual([]);
+  });
+
+  it('calls a tool: its text on stdout, or on stderr with exit code 1 when it failed', async () => {
+    const good = await cortex(home, ['call', 'current_time', '-'], {}, '{"timezone":"Asia/Tokyo"}');
+    expect(good).toMatchObject({ code: EXIT.ok, stdout: expect.stringContaining('Asia/Tokyo') });
+    const bad = await cortex(home, ['call', 'current_time', '{"timezone":"Mars/Base"}']);
+    expect(bad).toMatchObject({ code: EXIT.failed, stdout: '', stderr: expect.stringContaining('timezone') });
+    const broken = await cortex(home, ['call', 'current_time', '{"timezone"']);
+    expect(broken).toMatchObject({ code: EXIT.usage, stderr: expect.stringContaining('arguments is no JSON') });
+    const refused = await cortex(home, ['call', 'current_time', '--token', 'x']);
+    expect(refused).toMatchObject({ code: EXIT.failed, stderr: expect.stringContaining('invalid_token') });
+  });
+
+  it('joins this machine as a device, runs a command on it, and tells both as events', async () => {
+    const device = spawn(process.execPath, [MAIN, 'device', 'run', '--name', 'laptop'], {
+      env: envOf(home),
+      stdio: 'ignore',
+    });
+    try {
+      await eventually(async () => {
+        const listed = await cortex(home, ['device', 'list', '--json']);
+        expect(JSON.parse(listed.stdout)).toMatchObject({ devices: [{ name: 'laptop', online: true }] });
+      }, 20_000);
+      const args = JSON.stringify({ device: 'laptop', command: 'echo from-the-device' });
+      expect(await cortex(home, ['call', 'remote_bash', args])).toMatchObject({
+        code: EXIT.ok,
+        stdout: expect.stringContaining('from-the-device'),
+      });
+      const { stdout, stderr } = await cortex(home, ['events']);
+      expect(stderr).toBe('');
+      const happened = stdout.split('\n').map((line) => line.split('  ')[2]?.split(' ')[0]);
+      const told = happened.filter((type) => /^(Device|RemoteCommand)/.test(type ?? ''));
+      expect(told.slice(-3)).toEqual(['DeviceConnected', 'RemoteCommandIssued', 'RemoteCommandCompleted']);
+      expect(happened.slice(-2)).toEqual(['ToolCallFinished', undefined]);
+      // Revoked, it is told to go, and goes.
+      expect(await cortex(home, ['device', 'revoke', 'laptop'])).toMatchObject({ code: EXIT.ok });
+      await eventually(() => expect(device.exitCode).toBe(1), 10_000);
+    } finally {
+      device.kill('SIGKILL');
+    }
   });
 
   it.each(['nats', 'postgres', 'services'])('brings back %s after kill -9', async (name) => {

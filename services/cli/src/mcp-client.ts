@@ -22,12 +22,21 @@ export class McpError extends CliError {
   constructor(
     readonly status: number,
     readonly error: RpcError | null,
+    text: string,
   ) {
-    super(
-      error === null ? `server answered ${status}` : `${error.message} (${error.code}, HTTP ${status})`,
-      EXIT.failed,
-    );
+    super(error === null ? refusal(status, text) : `${error.message} (${error.code}, HTTP ${status})`, EXIT.failed);
   }
+}
+
+/** A refusal before the protocol begins: of the token, or of the host name. */
+function refusal(status: number, text: string): string {
+  try {
+    const { error, error_description } = JSON.parse(text) as { error?: string; error_description?: string };
+    if (error !== undefined) return `${error_description ?? error} (${error}, HTTP ${status})`;
+  } catch {
+    // not one of ours
+  }
+  return `server answered ${status}: ${text.slice(0, 200)}`;
 }
 
 /** One request of the stateless protocol: everything that the server must know travels with it. */
@@ -60,7 +69,7 @@ export async function mcp<T>(
   });
   const message = answerIn(text);
   if (message?.result !== undefined) return message.result as T;
-  throw new McpError(status, message?.error ?? null);
+  throw new McpError(status, message?.error ?? null, text);
 }
 
 type Answer = { result?: unknown; error?: RpcError };
@@ -76,7 +85,7 @@ function answerIn(text: string): Answer | null {
   for (const event of events.toReversed()) {
     try {
       const message = JSON.parse(event) as Answer;
-      if (message.result !== undefined || message.error !== undefined) return message;
+      if (message.result !== undefined || typeof message.error === 'object') return message;
     } catch {
       // a comment or half an event
     }

@@ -121,7 +121,7 @@ function devices(cortex: Command, command: Make, json: With): void {
   command(group, 'run', 'join this machine and keep it joined')
     .option('--name <name>', 'name of the machine (default: the host name)')
     .option('--server <url>', 'ws:// or wss:// address of a Cortex elsewhere; needs $CORTEX_CLIENT_TOKEN')
-    .option('--join <code>', 'join code of `device join`, for the first time at that server')
+    .option('--join <code>', 'join code of `device join`, for the first time at that server (or $CORTEX_JOIN_CODE)')
     .addOption(new Option('--allow-plaintext', 'let ws:// leave this machine: inside a VPN or tunnel'))
     .action(async (flags) => (await import('./commands/device.js')).deviceRun(flags));
   json(command(group, 'join', 'add a machine and print a code with which it may join once, within 15 minutes'))

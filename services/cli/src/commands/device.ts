@@ -59,7 +59,12 @@ function elsewhere(flags: RunFlags, url: string) {
   if (!token) {
     throw new CliError('CORTEX_CLIENT_TOKEN is missing; `device join` at the server says what to set', EXIT.usage);
   }
-  return { url, token, joinCode: flags.join, allowPlaintext: flags.allowPlaintext === true };
+  return {
+    url,
+    token,
+    joinCode: flags.join ?? process.env['CORTEX_JOIN_CODE'],
+    allowPlaintext: flags.allowPlaintext === true,
+  };
 }
 
 export async function deviceJoin(given: string, flags: { home?: string; json?: boolean }): Promise<void> {
@@ -79,9 +84,8 @@ export async function deviceJoin(given: string, flags: { home?: string; json?: b
     }
     print(`join code for ${name}, good once, until ${join.expires_at}:\n\n  ${join.code}\n`);
     print('On that machine, with the address by which it reaches this one (wss:// through a TLS proxy or tunnel):\n');
-    print(
-      `  CORTEX_CLIENT_TOKEN=${secrets.client_token} cortex device run --name ${name} --server wss://... --join ${join.code}`,
-    );
+    print(`  export CORTEX_CLIENT_TOKEN=${secrets.client_token} CORTEX_JOIN_CODE=${join.code}`);
+    print(`  cortex device run --name ${name} --server wss://...`);
   });
 }
 

@@ -33,9 +33,9 @@ export async function up(flags: UpFlags): Promise<void> {
   if (!inBackground) {
     if (runningState(home)) throw alreadyRunning(home);
     if (flags.reset && !flags.yes) await confirmReset(home);
+    if (port !== undefined && process.env['PORT']) tell(`PORT=${process.env['PORT']} is set and wins over --port`);
     if (flags.detach) return detach(home, flags);
   }
-  if (port !== undefined && process.env['PORT']) tell(`PORT=${process.env['PORT']} is set and wins over --port`);
   await supervise(home, { ...flags, port }, inBackground);
 }
 

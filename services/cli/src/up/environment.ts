@@ -53,6 +53,7 @@ export function serviceEnvironment(
       OAUTH_ISSUER: state.issuer,
       OAUTH_JWKS_URL: `${state.issuer}/.well-known/jwks.json`,
     }),
+    NODE_COMPILE_CACHE: home.compiled,
     CORTEX_HOME: home.dir,
     CORTEX_CANONICAL_URI: state.canonical_uri,
     CORTEX_NATS_URL: state.nats_url,

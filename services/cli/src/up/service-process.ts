@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Exit, Running } from '@cortex/embedded/child';
 
 /** Young objects die young here: a larger nursery saves more collector time than it costs memory. */
-const FLAGS = ['--max-semi-space-size=16', '--enable-source-maps'];
+const FLAGS = ['--max-semi-space-size=16'];
 
 export interface ServiceProcessOptions {
   /** Services that it holds; as words of its argv, so that `ps` tells them. */

@@ -244,7 +244,7 @@ export class Supervisor {
   #startProvisioner() {
     const main = fileURLToPath(new URL('../provision-main.js', import.meta.url));
     const child = fork(main, [], {
-      env: { ...bare(this.options.env), CORTEX_HOME: this.#home.dir },
+      env: { ...bare(this.options.env), CORTEX_HOME: this.#home.dir, NODE_COMPILE_CACHE: this.#home.compiled },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       // Nothing is lost when a provisioning is cut off: the next one finishes it.
       signal: this.#work.signal,
