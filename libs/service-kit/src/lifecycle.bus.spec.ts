@@ -148,6 +148,14 @@ describe('presence', () => {
     expect(await edge.kv(BUCKETS.tools.name).get('ticket')).not.toBeNull();
   });
 
+  it('renews the sign of its life', async () => {
+    await using app = await startService(counterService, { nats, postgres });
+    const edge = await nats.busAs('mcp-edge');
+    const revision = async () => (await edge.kv(BUCKETS.nodes.name).get(`ticket.${app.host.bus.instance}`))!.revision;
+    const first = await revision();
+    await eventually(async () => (await revision()) > first);
+  });
+
   it('writes an unchanged list only once', async () => {
     const edge = await nats.busAs('mcp-edge');
     const revision = async () => {

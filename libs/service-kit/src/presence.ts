@@ -15,6 +15,7 @@ export class Presence {
   #announcing: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #renewing: Promise<void> = Promise.resolve();
+  #busy = false;
   #unsubscribe: (() => void) | undefined;
 
   constructor(
@@ -81,10 +82,13 @@ export class Presence {
   }
 
   #tick(announce = false): void {
-    if (!this.bus.up) return;
+    // A slow server gets no queue of life signs.
+    if (!this.bus.up || (this.#busy && !announce)) return;
+    this.#busy = true;
     this.#renewing = this.#renewing
       .then(() => (announce ? this.announce() : undefined))
       .then(() => (this.#timer ? this.#renew() : undefined))
-      .catch((error: unknown) => this.log.warn({ err: error }, 'could not renew the life sign'));
+      .catch((error: unknown) => this.log.warn({ err: error }, 'could not renew the life sign'))
+      .finally(() => (this.#busy = false));
   }
 }

@@ -94,7 +94,7 @@ export class CallRunner {
     try {
       flight = this.inFlight.begin(request.call_id, request.deadline_ms);
     } catch (error) {
-      const wire = answerOf(error, request.call_id, host.log);
+      const wire = answerOf(error, request.call_id, host.log.child({ call_id: request.call_id }));
       meter.count(wire.kind, started);
       return { ok: false, error: wire };
     }

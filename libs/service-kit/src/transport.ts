@@ -154,7 +154,7 @@ export class BusTransport implements CustomTransportStrategy {
     const problem = internal(undefined, `the answer of call ${callId} cannot be sent`, 'report the call id', {
       cause: error,
     });
-    return answerOf(known ? error : problem, callId, this.host.log);
+    return answerOf(known ? error : problem, callId, this.host.log.child({ call_id: callId }));
   }
 
   #cancel(message: BusMessage): void {
