@@ -11,6 +11,7 @@ import {
   isCortexError,
   isRetryable,
   sha256Hex,
+  unavailable,
   type WireError,
 } from '@cortex/contracts';
 import type { EdgeTool } from '../catalog/edge-tool.js';
@@ -31,6 +32,8 @@ interface Entry {
 }
 
 const LOOK_MS = 100;
+/** How long a claim or a release is tried again while the bus comes back: one that is lost makes the next call with its key wait. */
+const SETTLE_MS = 10_000;
 const GRACE_MS = 2_000;
 
 /**
@@ -65,10 +68,27 @@ export class Idempotency {
   /** The right to run, or what the first call with the key came to. */
   async #take(at: string, entry: Entry, ctx: CallContext): Promise<{ revision: number } | { stored: Entry }> {
     const giveUp = performance.now() + entry.until - Date.now();
+    const settled = performance.now() + SETTLE_MS;
+    let claimed = false;
     for (;;) {
-      const known = await this.#bucket.get(at);
-      const revision = await this.#claim(at, entry, known);
-      if (revision !== undefined) return { revision };
+      let known: KvEntry | null = null;
+      try {
+        known = await this.#bucket.get(at);
+        // The acknowledgement of our own claim was lost.
+        if (claimed && known?.json<Entry>().call_id === entry.call_id) return { revision: known.revision };
+        const revision = await this.#claim(at, entry, known);
+        if (revision !== undefined) return { revision };
+      } catch (error) {
+        if (!isCortexError(error) || !isRetryable(error.kind)) throw error;
+        claimed ||= error.details?.['outcome'] === 'unknown';
+        if (!claimed || performance.now() > settled)
+          throw unavailable(
+            undefined,
+            'the key of this call could not be looked up and nothing was run',
+            'send it again with the same idempotency key',
+          );
+        known = null;
+      }
       if (known !== null) {
         const first = known.json<Entry>();
         if (first.fingerprint !== entry.fingerprint)
@@ -118,9 +138,10 @@ export class Idempotency {
       // What may succeed later is not kept: the retry with the key is to run.
       const final =
         wire !== undefined && !isRetryable(wire.kind) && wire.kind !== 'cancelled' && wire.kind !== 'internal';
-      await this.#write(at, () =>
-        final ? this.#bucket.update(at, JSON.stringify({ ...entry, error: wire }), revision) : this.#bucket.delete(at),
-      );
+      // Not awaited when it is a release: what became of the call is to be told at once.
+      if (final)
+        await this.#write(at, () => this.#bucket.update(at, JSON.stringify({ ...entry, error: wire }), revision));
+      else void this.#release(at, entry, revision);
       throw error;
     }
     await this.#write(at, async () => {
@@ -130,6 +151,21 @@ export class Idempotency {
       return this.#bucket.update(at, JSON.stringify({ ...entry, result }), revision);
     });
     return delivered;
+  }
+
+  /** By its revision, so that a try whose acknowledgement was lost takes nothing from whoever claimed the key after it. */
+  async #release(at: string, entry: Entry, revision: number): Promise<void> {
+    for (const until = performance.now() + SETTLE_MS; ; await new Promise((resolve) => setTimeout(resolve, LOOK_MS))) {
+      try {
+        await this.#bucket.update(at, JSON.stringify({ ...entry, until: 0 }), revision);
+        return;
+      } catch (error) {
+        if (isCortexError(error) && error.kind === 'conflict') return;
+        if (performance.now() < until) continue;
+        this.log.warn({ key: at, error: (error as Error).message }, 'the key of a failed call could not be released');
+        return;
+      }
+    }
   }
 
   /** Without the stored result a repeat runs again after the deadline, which the commit ids make harmless. */

@@ -188,7 +188,8 @@ export class McpRoute {
         const forced = exchange.headers[LANE_HEADER] === 'sdk' && !this.options.settings.production;
         const lane = FastLane.takes(envelope.method) && !forced ? this.options.fast : this.options.sdk;
         await lane.serve(exchange, envelope);
-        this.#counted(exchange, envelope.method, 'modern');
+        // A tool call is counted by its tool.
+        if (envelope.method !== 'tools/call') this.#counted(exchange, envelope.method, 'modern');
         return;
       }
       case 'legacy':
@@ -225,14 +226,7 @@ export class McpRoute {
 
   #fault(exchange: HttpExchange, fault: RpcFault, method: string): void {
     const { status, id, code, message, data } = fault;
-    // What is not read to its end leaves the connection in no state for another request.
-    this.options.answers.rpcError(
-      exchange,
-      status,
-      id,
-      { code, message, data },
-      status === 413 ? { Connection: 'close' } : undefined,
-    );
+    this.options.answers.rpcError(exchange, status, id, { code, message, data });
     const version = headerValue(exchange.headers, 'mcp-protocol-version');
     this.options.records.request(exchange, {
       method,
