@@ -1,9 +1,10 @@
 import type { CallFinished, CallStarted } from '@cortex/contracts';
-import { projectionFixture } from '@cortex/testing';
-import { describe, expect, it } from '@jest/globals';
+import type { Recorded } from '@cortex/eventstore';
+import { projectionFixture, type ProjectionFixture } from '@cortex/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { callStatus } from './call-status.js';
-import { migrations } from './tables.js';
-import { toolCalls } from './tool-calls.projection.js';
+import { migrations, type AuditDb } from './tables.js';
+import { toolCalls, type ToolCallEvent } from './tool-calls.projection.js';
 
 const started: CallStarted = {
   type: 'ToolCallStarted',
@@ -69,13 +70,23 @@ const event = <R extends CallStarted | CallFinished>(record: R) => ({
 const start = (changes: Partial<CallStarted> = {}) => event({ ...started, ...changes });
 const end = (changes: Partial<CallFinished> = {}) => event({ ...finished, ...changes });
 
-const fixture = () => projectionFixture(toolCalls, migrations);
+let t: ProjectionFixture<ToolCallEvent, AuditDb>;
+let seq = 0;
+/** One commit after the last one. */
+const apply = (commit: ToolCallEvent & Partial<Recorded>) => t.apply(++seq, commit);
+
+beforeAll(async () => {
+  t = await projectionFixture(toolCalls, migrations);
+});
+beforeEach(() => t.db.deleteFrom('tool_calls').execute());
+afterAll(async () => {
+  await t[Symbol.asyncDispose]();
+});
 
 describe('tool_calls', () => {
   it('makes one row of start and end, with every field of the record as a column', async () => {
-    await using t = await fixture();
-    await t.apply(1, start());
-    await t.apply(2, end());
+    await apply(start());
+    await apply(end());
     const { type: _type, call_id, at, finished_at, workspace, deadline_ms, ...fields } = finished;
     const rows = await t.db.selectFrom('tool_calls').selectAll().execute();
     const counts = ['args_bytes', 'result_bytes', 'round', 'catalog_version', 'cost_usd'] as const;
@@ -96,39 +107,35 @@ describe('tool_calls', () => {
   });
 
   it('has a row while a call runs, and the same row when it ends', async () => {
-    await using t = await fixture();
-    await t.apply(1, start());
+    await apply(start());
     const running = await t.db.selectFrom('tool_calls').select(['id', 'tool', 'outcome', 'success']).execute();
     expect(running).toEqual([{ id: 'call_1', tool: 'remote_bash', outcome: null, success: null }]);
-    await t.apply(2, end({ outcome: 'succeeded' }));
+    await apply(end({ outcome: 'succeeded' }));
     const ended = await t.db.selectFrom('tool_calls').select(['id', 'tool', 'outcome', 'success']).execute();
     expect(ended).toEqual([{ id: 'call_1', tool: 'remote_bash', outcome: 'succeeded', success: true }]);
   });
 
   it('needs no start: the end says it all', async () => {
-    await using t = await fixture();
-    await t.apply(1, end());
+    await apply(end());
     expect(await t.db.selectFrom('tool_calls').select(['tool', 'created_at', 'outcome']).execute()).toEqual([
       { tool: 'remote_bash', created_at: new Date(started.at), outcome: 'failed' },
     ]);
   });
 
   it('keeps the first end of a call, whatever is recorded again under its id', async () => {
-    await using t = await fixture();
-    await t.apply(1, start());
-    await t.apply(2, end());
-    await t.apply(3, end({ outcome: 'succeeded', duration_ms: 9 }));
-    await t.apply(4, start({ tool: 'other' }));
+    await apply(start());
+    await apply(end());
+    await apply(end({ outcome: 'succeeded', duration_ms: 9 }));
+    await apply(start({ tool: 'other' }));
     expect(await t.db.selectFrom('tool_calls').select(['tool', 'outcome', 'duration_ms']).execute()).toEqual([
       { tool: 'remote_bash', outcome: 'failed', duration_ms: 1250.5 },
     ]);
   });
 
   it('calls a start without an end interrupted once its deadline has passed, and running before', async () => {
-    await using t = await fixture();
-    await t.apply(1, start({ call_id: 'cut_off' }));
-    await t.apply(2, start({ call_id: 'under_way', at: new Date().toISOString(), deadline_ms: 60_000 }));
-    await t.apply(3, end({ call_id: 'ended' }));
+    await apply(start({ call_id: 'cut_off' }));
+    await apply(start({ call_id: 'under_way', at: new Date().toISOString(), deadline_ms: 60_000 }));
+    await apply(end({ call_id: 'ended' }));
     const rows = await t.db
       .selectFrom('tool_calls')
       .select(['id', callStatus.as('status')])
@@ -142,9 +149,8 @@ describe('tool_calls', () => {
   });
 
   it('takes what a client put into the name of an unknown tool: NUL bytes, or more than an index holds', async () => {
-    await using t = await fixture();
-    await t.apply(1, end({ call_id: 'nul', tool: 'a\0b' }));
-    await t.apply(2, end({ call_id: 'long', tool: '\u{1F600}'.repeat(50_000) }));
+    await apply(end({ call_id: 'nul', tool: 'a\0b' }));
+    await apply(end({ call_id: 'long', tool: '\u{1F600}'.repeat(50_000) }));
     const rows = await t.db.selectFrom('tool_calls').select(['id', 'tool']).orderBy('id').execute();
     expect(rows.map(({ id, tool }) => [id, tool?.length])).toEqual([
       ['long', 500],
@@ -153,11 +159,10 @@ describe('tool_calls', () => {
   });
 
   it('goes on after a record that is none: without id or time it has no row, a field of another type is null', async () => {
-    await using t = await fixture();
-    await t.apply(1, event({ type: 'ToolCallFinished', at: 'yesterday' } as unknown as CallFinished));
-    await t.apply(2, end({ call_id: 7 as unknown as string }));
-    await t.apply(3, end({ result_bytes: '12; drop' as unknown as number, classes: 'x' as unknown as string[] }));
-    await t.apply(4, end({ call_id: 'call_2', result_bytes: 1e300, cost_usd: Infinity, args_bytes: 1.5 }));
+    await apply(event({ type: 'ToolCallFinished', at: 'yesterday' } as unknown as CallFinished));
+    await apply(end({ call_id: 7 as unknown as string }));
+    await apply(end({ result_bytes: '12; drop' as unknown as number, classes: 'x' as unknown as string[] }));
+    await apply(end({ call_id: 'call_2', result_bytes: 1e300, cost_usd: Infinity, args_bytes: 1.5 }));
     const rows = await t.db
       .selectFrom('tool_calls')
       .select(['id', 'result_bytes', 'args_bytes', 'cost_usd', 'classes'])
@@ -170,9 +175,8 @@ describe('tool_calls', () => {
   });
 
   it('belongs to the workspace of the call, or to none', async () => {
-    await using t = await fixture();
-    await t.apply(1, start());
-    await t.apply(2, start({ call_id: 'call_2', workspace: undefined }));
+    await apply(start());
+    await apply(start({ call_id: 'call_2', workspace: undefined }));
     expect(await t.db.selectFrom('tool_calls').select('workspace_id').orderBy('id').execute()).toEqual([
       { workspace_id: 'w1' },
       { workspace_id: '_' },

@@ -13,7 +13,8 @@ import {
 } from './record-fields.js';
 import type { AuditDb } from './tables.js';
 
-type ToolCallEvent = { type: 'ToolCallStarted'; data: CallStarted } | { type: 'ToolCallFinished'; data: CallFinished };
+export type ToolCallEvent =
+  { type: 'ToolCallStarted'; data: CallStarted } | { type: 'ToolCallFinished'; data: CallFinished };
 
 /** The row that one record gives, or null for a record without identity or time. */
 function rowOf({
