@@ -96,6 +96,28 @@ describe('a request', () => {
     expect(bus.waiting).toBe(0);
   });
 
+  it('T81 is answered once, and by nobody who guesses: second, foreign and made-up answers do nothing', async () => {
+    const [a, b] = [await busOf('mcp-edge'), await busOf('ticket')];
+    const replies: string[] = [];
+    b.subscribe('guess', (m) => {
+      replies.push(m.reply ?? '');
+      if (replies.length < 2) return;
+      const [first = '', second = ''] = replies;
+      const inbox = first.slice(0, first.lastIndexOf('.') + 1);
+      // The tokens count up, but knowing one does not give its neighbours.
+      for (const token of ['0', '1', '2', '2-000000000000', '']) b.publish(`${inbox}${token}x`, 'forged');
+      b.publish(second, 'real 2');
+      b.publish(first, 'real 1');
+      b.publish(first, 'again');
+    });
+    await b.nc.flush();
+    const calls = [1, 2].map((n) => a.request('guess', String(n), { timeoutMs: 2000 }));
+    expect((await Promise.all(calls)).map((m) => m.string())).toEqual(['real 1', 'real 2']);
+    await b.nc.flush();
+    expect(a.waiting).toBe(0);
+    expect(a.up).toBe(true);
+  });
+
   it('ends when its signal aborts, before or after it was sent', async () => {
     const bus = await busOf();
     bus.subscribe('mute', () => {});

@@ -5,7 +5,7 @@ import type { ClientConfig } from 'pg';
 import { applyBatch, type Applied } from './apply-batch.js';
 import { orderedBatches } from './ordered-batches.js';
 import type { Projection } from './projection.js';
-import { ProjectorConnection, tryLock, unlock } from './projector-connection.js';
+import { ProjectorConnection, tryLock } from './projector-connection.js';
 import { consumerState, type Delivered } from './pull.js';
 
 export interface ProjectionLag {
@@ -148,7 +148,6 @@ export class ProjectionRunner {
       }
     }
     running.active = false;
-    await this.#connection.use((connected) => unlock(connected, this.#key(name))).catch(() => {});
   }
 
   /** The same batch until it is applied: it is the oldest there is, so nothing can be done before it. */

@@ -36,7 +36,14 @@ export class ProjectorConnection {
   }
 
   async #open(): Promise<Connected> {
-    const client = new pg.Client({ connectionTimeoutMillis: 5000, keepAlive: true, pipeline: true, ...this.#config });
+    const client = new pg.Client({
+      connectionTimeoutMillis: 5000,
+      // A server that vanished without closing: the connection is given up, and the batch is tried on another.
+      query_timeout: 60_000,
+      keepAlive: true,
+      pipeline: true,
+      ...this.#config,
+    });
     const gone = () => {
       this.#current = undefined;
     };
@@ -61,8 +68,4 @@ export async function tryLock({ client, locks }: Connected, key: string): Promis
   ]);
   if (rows[0]?.got) locks.add(key);
   return locks.has(key);
-}
-
-export async function unlock({ client, locks }: Connected, key: string): Promise<void> {
-  if (locks.delete(key)) await client.query('select pg_advisory_unlock(hashtextextended($1, 0))', [key]);
 }

@@ -135,7 +135,8 @@ export class Pull {
 
   #take(message: BusMessage): void {
     this.#heard = performance.now();
-    const delivered = readDelivery(message, this.#options);
+    // What was sent to the inbox itself is no delivery: these bear the subject under which they are stored (T81).
+    const delivered = message.subject === this.#inbox ? null : readDelivery(message, this.#options);
     if (delivered) {
       this.#buffer.push(delivered);
       this.#asked--;

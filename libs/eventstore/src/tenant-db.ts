@@ -15,10 +15,19 @@ import pg from 'pg';
 
 /**
  * A pool whose connections pipeline, so that begin, setting and query of a reader leave together, and whose idle
- * connections may break without ending the process.
+ * connections may break without ending the process. A statement may take 30 s.
  */
 export function createPool(config: pg.PoolConfig, log: Log = () => {}): pg.Pool {
-  const pool = new pg.Pool({ connectionTimeoutMillis: 5000, keepAlive: true, max: 8, ...config, pipeline: true });
+  const pool = new pg.Pool({
+    connectionTimeoutMillis: 5000,
+    statement_timeout: 30_000,
+    // Of a server that vanished without closing nothing else would be heard.
+    query_timeout: 35_000,
+    keepAlive: true,
+    max: 6,
+    ...config,
+    pipeline: true,
+  });
   pool.on('error', (error) => log('warn', 'a database connection broke', { error: error.message }));
   return pool;
 }
