@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connectBus, type Bus } from '@cortex/bus';
-import { schemaOf, type AnnouncedTool } from '@cortex/contracts';
+import { schemaOf, unavailable, type AnnouncedTool } from '@cortex/contracts';
 import {
   consumersOf,
   createPool,
@@ -17,9 +18,9 @@ import type { HealthRegistry } from './health.js';
 import { busLog } from './log.js';
 import type { Metrics } from './metrics.js';
 import type { OpsRoutes } from './ops.js';
-import { hosted } from './reaction.js';
 import { Presence } from './presence.js';
 import { assertSchema, assertStreams } from './provisioned.js';
+import { hosted } from './reaction.js';
 import type { Secrets } from './secrets.js';
 import type { Get, ServiceDefinition } from './service.js';
 import { BusTransport } from './transport.js';
@@ -36,7 +37,8 @@ export interface ProcessParts {
   version: string;
 }
 
-const RETRY_MS = [100, 250, 500, 1_000, 2_000];
+const RETRY_MS = [50, 100, 250, 500, 1_000];
+const NOT_CONNECTED = 'NATS is not connected';
 
 /** One running service: its connections, runners and transport. Nest makes and ends the rest. */
 export class ServiceHost {
@@ -53,6 +55,7 @@ export class ServiceHost {
   readonly #stop = new AbortController();
   readonly #cleanups: (() => void)[] = [];
   #get: Get | undefined;
+  #bringing: Promise<void> = Promise.resolve();
   #problem: string | null = 'starting';
   #ready = Promise.withResolvers<void>();
 
@@ -139,7 +142,7 @@ export class ServiceHost {
   /** Called with the application: from here on the service tries to become ready, for as long as it takes. */
   start(get: Get): void {
     this.#get = get;
-    void this.#bringUp();
+    this.#bringing = this.#bringUp();
   }
 
   /** Resolves when the service takes calls for the first time. */
@@ -147,11 +150,17 @@ export class ServiceHost {
     return this.#ready.promise;
   }
 
-  /** First half of a stop: out of the edge's list, no new call, those under way to their end. */
+  /**
+   * First half of a stop, while the service's providers still work: out of the edge's list, no new call, those under way to
+   * their end, then what reads the log.
+   */
   async drain(): Promise<void> {
     this.#stop.abort();
+    // Else a start that is under way would announce a service that is gone.
+    await this.#bringing;
     await this.#presence.end();
     await this.transport.close();
+    await Promise.allSettled([this.projections.stop(), this.reactors.stop()]);
   }
 
   /** The service's own say in a stop; an error in it does not hold the stop up. */
@@ -164,77 +173,46 @@ export class ServiceHost {
     }
   }
 
-  /** Second half, after Nest's own: runners, connections. */
+  /** Second half, after Nest's own: connections. */
   async close(): Promise<void> {
     await this.drain();
     for (const cleanup of this.#cleanups.splice(0)) cleanup();
-    await Promise.allSettled([this.projections.stop(), this.reactors.stop()]);
     await Promise.allSettled([this.bus.drain(), this.pool.end()]);
   }
 
   async #bringUp(): Promise<void> {
     const { bus, definition, log } = this;
-    for (let attempt = 0; !this.#stop.signal.aborted; attempt++) {
-      try {
-        await this.#busUp();
-        await Promise.all([
-          assertStreams(bus, consumersOf(definition)),
-          assertSchema(this.pool, definition.name, definition.migrations ?? {}),
-        ]);
-        break;
-      } catch (error) {
-        const problem = (error as Error).message || String(error);
-        if (problem !== this.#problem) log.warn({ err: error }, `not ready: ${problem}`);
-        this.#problem = problem;
-        await this.#pause(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)]!);
-      }
-    }
+    const provisioned = await this.#untilDone(async () => {
+      if (!bus.up) throw unavailable(undefined, NOT_CONNECTED, '');
+      await assertStreams(bus, consumersOf(definition));
+      await assertSchema(this.pool, definition.name, definition.migrations ?? {});
+    });
+    if (!provisioned) return;
     this.projections.start();
     this.reactors.start();
-    for (let attempt = 0; !this.#stop.signal.aborted; attempt++) {
+    this.transport.open();
+    if (!(await this.#untilDone(() => this.#presence.begin()))) return;
+    this.#problem = null;
+    this.#ready.resolve();
+    log.info({ tools: definition.tools.length }, 'ready');
+  }
+
+  /** Tries for as long as it takes; each new problem is told once. False when the service was stopped meanwhile. */
+  async #untilDone(step: () => Promise<void>): Promise<boolean> {
+    const { signal } = this.#stop;
+    for (let attempt = 0; !signal.aborted; attempt++) {
       try {
-        this.transport.open();
-        await this.#presence.begin();
-        this.#problem = null;
-        this.#ready.resolve();
-        log.info({ tools: definition.tools.length }, 'ready');
-        return;
+        await step();
+        return !signal.aborted;
       } catch (error) {
-        log.warn({ err: error }, 'could not announce the service');
-        this.#problem = (error as Error).message;
-        await this.#pause(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)]!);
+        const problem = (error as Error).message;
+        if (problem !== this.#problem) this.log.warn({ err: error }, `not ready: ${problem}`);
+        this.#problem = problem;
+        const pause = RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)];
+        await sleep(pause, undefined, { signal }).catch(() => undefined);
       }
     }
-  }
-
-  #busUp(): Promise<void> {
-    if (this.bus.up) return Promise.resolve();
-    this.#problem = 'NATS is not connected';
-    return new Promise((resolve) => {
-      const off = this.bus.onStatus((up) => {
-        if (up) done();
-      });
-      const done = () => {
-        off();
-        this.#stop.signal.removeEventListener('abort', done);
-        resolve();
-      };
-      this.#stop.signal.addEventListener('abort', done);
-    });
-  }
-
-  #pause(ms: number): Promise<void> {
-    const { signal } = this.#stop;
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', done);
-        resolve();
-      };
-      const timer = setTimeout(done, ms);
-      signal.addEventListener('abort', done);
-    });
+    return false;
   }
 
   #observe(): void {
@@ -242,7 +220,7 @@ export class ServiceHost {
     const { busUp, inFlight } = this.metrics;
     this.#cleanups.push(
       this.health.add(`${service}.start`, () => this.#problem),
-      this.health.add(`${service}.bus`, () => (this.bus.up ? null : 'NATS is not connected')),
+      this.health.add(`${service}.bus`, () => (this.bus.up ? null : NOT_CONNECTED)),
       this.health.add(`${service}.database`, () => this.#databaseProblem()),
       this.metrics.onScrape(async () => {
         busUp.set({ service }, this.bus.up ? 1 : 0);

@@ -229,6 +229,16 @@ describe('a stop', () => {
     expect(await answer).toEqual({ done: true });
   });
 
+  it('in the middle of a start leaves nothing announced', async () => {
+    for (const after of [0, 5, 10, 20, 40]) {
+      const app = await startService(counterService, { nats, postgres, ready: false });
+      // No condition to wait for: the stop is to meet the start at different points.
+      await new Promise((resolve) => setTimeout(resolve, after));
+      await app[Symbol.asyncDispose]();
+    }
+    expect(await nodes()).toEqual([]);
+  });
+
   it('two instances share the calls, and one that stops loses none', async () => {
     await using one = await startService(counterService, { nats, postgres });
     await using two = await startService(counterService, { nats, postgres });
