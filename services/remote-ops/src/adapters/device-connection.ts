@@ -6,6 +6,7 @@ import {
   type DeviceAction,
 } from '@cortex/contracts/device-wire';
 import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import type { FailureReason } from '../command/command.decider.js';
 import { deviceError, deviceFault } from './device-fault.js';
@@ -122,6 +123,16 @@ export class DeviceConnection {
       this.#heard = now;
     }
     return now - this.#heard;
+  }
+
+  /** Asks the other side for a sign of life; false when none came in time. */
+  async answers(limitMs: number): Promise<boolean> {
+    const before = this.tcp.bytesRead;
+    this.socket.ping();
+    for (const until = Date.now() + limitMs; Date.now() < until; await sleep(50)) {
+      if (this.tcp.bytesRead !== before) return true;
+    }
+    return false;
   }
 
   get isSilent(): boolean {

@@ -1,5 +1,6 @@
 import { answer, ask, readRequest, type Bus, type BusMessage, type BusSubscription } from '@cortex/bus';
 import { isCortexError, mayCall, subjects, toWireError, type BusRequest } from '@cortex/contracts';
+import { DEVICE_CLOSE } from '@cortex/contracts/device-wire';
 import { BUS, LOG } from '@cortex/service-kit';
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from 'pino';
@@ -10,6 +11,8 @@ import { deviceFault } from './device-fault.js';
 const SERVICE = 'remote-ops';
 const TOPIC = subjects.live(SERVICE, 'devices');
 const ANNOUNCE_MS = 3_000;
+/** How long a connection has to show that it lives when its device dials anew. */
+const ANSWER_MS = 2_000;
 /** An instance that said nothing for so long holds no device any more. */
 const FORGET_MS = 10_000;
 
@@ -69,9 +72,15 @@ export class DeviceHub implements OnApplicationBootstrap, OnApplicationShutdown 
     this.#subscriptions.forEach((subscription) => subscription.unsubscribe());
   }
 
-  /** Takes the name for a device whose handshake is under way; false when it is connected already. */
+  /**
+   * Takes the name for a device whose handshake is under way; false when it is connected already. A connection that gives
+   * no sign of life is none: a machine that lost its network comes back before the old connection has timed out.
+   */
   async reserve(name: string): Promise<boolean> {
-    if (this.#here.has(name)) return false;
+    const held = this.#here.get(name);
+    if (held !== undefined && (held === 'arriving' || (await held.answers(ANSWER_MS)))) return false;
+    held?.close(DEVICE_CLOSE.heartbeatTimeout, 'came back on a new connection', 'heartbeat_timeout');
+    if (this.#here.get(name) !== held) return false; // somebody else took it while we asked
     this.#here.set(name, 'arriving');
     const other = this.#elsewhere.get(name);
     if (other === undefined || !(await this.#holds(other.instance, name))) return true;

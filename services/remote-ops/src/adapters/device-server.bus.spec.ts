@@ -14,10 +14,15 @@ import { startFleet, type Fleet } from '../testing/fleet.js';
 import { joinRaw, RawDevice, rawKey, type JoinOptions, type RawKey } from '../testing/raw-device.js';
 
 let fleet: Fleet;
+let silence: ReturnType<typeof beginSilence>;
 beforeAll(async () => {
   fleet = await startFleet();
+  silence = beginSilence();
 }, 60_000);
-afterAll(async () => fleet[Symbol.asyncDispose]());
+afterAll(async () => {
+  clearInterval((await silence).beat);
+  await fleet[Symbol.asyncDispose]();
+});
 
 let count = 0;
 const newName = (): string => `box-${++count}`;
@@ -35,6 +40,14 @@ const join_ = (more: Partial<JoinOptions> & { device: string }) =>
   joinRaw({ port: fleet.port, token: fleet.token, key: rawKey(), ...more });
 const bash = (device: string, timeout = 20) =>
   fleet.app.call(remoteBash, { device, command: 'true', timeout }, { deadlineMs: 60_000 });
+/** Begun at once, since it takes its time: one device that says nothing, and one that sends heartbeats alone. */
+async function beginSilence() {
+  const [silent, beating] = [await joined(), await joined()];
+  const beat = setInterval(() => beating.send({ type: 'heartbeat', device: 'somebody-else', timestamp: 0 }), 4_000);
+  const running = bash(silent.name, 60);
+  running.catch(() => undefined);
+  return { silent, beating, beat, running };
+}
 const answer = (frame: Record<string, unknown>, data: Record<string, unknown>) => ({
   type: 'result',
   commandId: frame['commandId'],
@@ -157,6 +170,19 @@ describe('the handshake', () => {
     device.send(answer(await device.next('command'), done));
     await expect(running).resolves.toMatchObject({ stdout: 'ok\n' });
   });
+  it('lets a device come back whose old connection is dead, though nobody has noticed yet', async () => {
+    const device = await joined();
+    const running = bash(device.name);
+    running.catch(() => undefined);
+    await device.next('command');
+    device.socket.pause(); // as a cable that was pulled: nothing comes any more, not even the end
+    await using again = await join_({ device: device.name, key: device.key });
+    await expect(running).rejects.toMatchObject({ kind: 'unavailable' });
+    const next = bash(device.name);
+    again.send(answer(await again.next('command'), done));
+    await expect(next).resolves.toMatchObject({ exit_code: 0 });
+    device.socket.terminate();
+  }, 15_000);
   it('lets one of many that come at once under one name in', async () => {
     const name = newName();
     const key = rawKey();
@@ -192,55 +218,6 @@ describe('the handshake', () => {
     await using device = await joined();
     expect(device.socket.readyState).toBe(device.socket.OPEN);
     raw.destroy();
-  });
-});
-
-describe('a connection', () => {
-  it('is closed 4003 after 15 s of silence, with what is in flight; one with heartbeats is not', async () => {
-    const [silent, beating] = [await joined(), await joined()];
-    const beat = setInterval(() => beating.send({ type: 'heartbeat', device: 'somebody-else', timestamp: 0 }), 4_000);
-    const running = bash(silent.name, 60);
-    running.catch(() => undefined);
-    await expect(silent.closed).resolves.toMatchObject({ code: 4003 });
-    await expect(running).rejects.toMatchObject({ kind: 'unavailable', details: { failure: 'heartbeat_timeout' } });
-    clearInterval(beat);
-    expect(beating.socket.readyState).toBe(beating.socket.OPEN);
-    await beating[Symbol.asyncDispose]();
-  }, 30_000);
-  it('is recorded when it comes and when it goes, with what was in flight', async () => {
-    const device = await joined({ platform: 'darwin' });
-    const running = bash(device.name);
-    await device.next('command');
-    device.socket.terminate();
-    await expect(running).rejects.toMatchObject({ kind: 'unavailable' });
-    const events = await eventually(async () => {
-      const all = await eventsOf(device.name);
-      return all.at(-1)?.type === 'DeviceDisconnected' && all;
-    });
-    expect(events.map(({ type }) => type)).toEqual([
-      'DeviceAdded',
-      'DeviceJoinCodeIssued',
-      'DeviceEnrolled',
-      'DeviceConnected',
-      'DeviceDisconnected',
-    ]);
-    expect(events[3]!.data).toEqual({ device: device.name, platform: 'darwin', capabilities: ['rg'] });
-    expect(events[4]!.data).toEqual({ device: device.name, reason: 'connection lost', in_flight: 1 });
-    expect(JSON.stringify(events)).not.toContain(device.key.privateKey.export({ format: 'jwk' }).d);
-  });
-  it('records no join code, only its digest', async () => {
-    const name = newName();
-    const code = await fleet.joinCode(name);
-    expect(JSON.stringify(await eventsOf(name))).not.toContain(code);
-    expect(fleet.app.log.join('\n')).not.toContain(code);
-    expect(fleet.app.log.join('\n')).not.toContain(fleet.token);
-  });
-  it('is closed 4004 when its machine is taken out of machines.json', async () => {
-    const device = await joined();
-    const file = join(fleet.app.host.config['CORTEX_HOME'] as string, 'config', 'machines.json');
-    await writeFile(file, '{}');
-    await expect(device.closed).resolves.toMatchObject({ code: 4004 });
-    await expect(bash(device.name)).rejects.toMatchObject({ kind: 'not_found' });
   });
 });
 
@@ -355,5 +332,50 @@ describe('an answer', () => {
     expect(error).toMatchObject({ kind: 'failed_precondition' });
     expect((error as Error).message).toMatch(/^\\x1B\]0;x\\x07y+$/);
     expect((error as Error).message.length).toBeLessThan(2_100);
+  });
+});
+
+// Last, since the silence that it waits for began with the file, and since it takes the machines away.
+describe('a connection', () => {
+  it('is closed 4003 after 15 s of silence, with what is in flight; one with heartbeats is not', async () => {
+    const { silent, beating, running } = await silence;
+    await expect(silent.closed).resolves.toMatchObject({ code: 4003 });
+    await expect(running).rejects.toMatchObject({ kind: 'unavailable', details: { failure: 'heartbeat_timeout' } });
+    expect(beating.socket.readyState).toBe(beating.socket.OPEN);
+  }, 30_000);
+  it('is recorded when it comes and when it goes, with what was in flight', async () => {
+    const device = await joined({ platform: 'darwin' });
+    const running = bash(device.name);
+    await device.next('command');
+    device.socket.terminate();
+    await expect(running).rejects.toMatchObject({ kind: 'unavailable' });
+    const events = await eventually(async () => {
+      const all = await eventsOf(device.name);
+      return all.at(-1)?.type === 'DeviceDisconnected' && all;
+    });
+    expect(events.map(({ type }) => type)).toEqual([
+      'DeviceAdded',
+      'DeviceJoinCodeIssued',
+      'DeviceEnrolled',
+      'DeviceConnected',
+      'DeviceDisconnected',
+    ]);
+    expect(events[3]!.data).toEqual({ device: device.name, platform: 'darwin', capabilities: ['rg'] });
+    expect(events[4]!.data).toEqual({ device: device.name, reason: 'connection lost', in_flight: 1 });
+    expect(JSON.stringify(events)).not.toContain(device.key.privateKey.export({ format: 'jwk' }).d);
+  });
+  it('records no join code, only its digest', async () => {
+    const name = newName();
+    const code = await fleet.joinCode(name);
+    expect(JSON.stringify(await eventsOf(name))).not.toContain(code);
+    expect(fleet.app.log.join('\n')).not.toContain(code);
+    expect(fleet.app.log.join('\n')).not.toContain(fleet.token);
+  });
+  it('is closed 4004 when its machine is taken out of machines.json', async () => {
+    const device = await joined();
+    const file = join(fleet.app.host.config['CORTEX_HOME'] as string, 'config', 'machines.json');
+    await writeFile(file, '{}');
+    await expect(device.closed).resolves.toMatchObject({ code: 4004 });
+    await expect(bash(device.name)).rejects.toMatchObject({ kind: 'not_found' });
   });
 });

@@ -17,6 +17,7 @@ export const Device = z.string().min(1).describe('Name of a registered machine; 
 export const FilePath = z
   .string()
   .min(1)
+  .refine((path) => !path.includes('\0'), 'holds a NUL character; remove it')
   .refine((path) => /^(\/|[A-Za-z]:[\\/])/.test(path), 'must be absolute; start it with / or a drive letter')
   .describe('Absolute path on the device: /… or X:\\…');
 export const SpillFields = {
