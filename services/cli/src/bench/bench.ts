@@ -68,12 +68,19 @@ export function benchCommand(): Command {
     .action(async (options: Options) => {
       if (process.platform !== 'linux') throw new CliError('bench reads CPU and memory from /proc; run it on Linux');
       const rounds = options.quick ? 1 : options.rounds;
+      // A Ctrl-C ends the visit, so that it takes down what it started.
+      const stop = new AbortController();
+      for (const name of ['SIGINT', 'SIGTERM'] as const) {
+        process.once(name, () => stop.abort(new CliError('bench stopped; nothing of it is left running')));
+      }
       const plan = planOf(rounds, options);
       const visits: Visit[] = [];
       for (const [i, { target, connections, round }] of plan.entries()) {
         tell(`${i + 1}/${plan.length} round ${round + 1}, ${connections} connections, ${target.name}`);
         visits.push(
-          options.quick ? await visit(target, connections, round, QUICK) : await quietVisit(target, connections, round),
+          options.quick
+            ? await visit(target, connections, round, QUICK, stop.signal)
+            : await quietVisit(target, connections, round, stop.signal),
         );
       }
       const result = report(visits, rounds, visits.some(({ target }) => target === CORTEX) ? await weigh() : undefined);
@@ -106,10 +113,10 @@ function weigh(): Promise<AtRest> {
   return memoryAtRest();
 }
 
-async function quietVisit(target: Target, connections: number, round: number): Promise<Visit> {
+async function quietVisit(target: Target, connections: number, round: number, signal: AbortSignal): Promise<Visit> {
   let best: Visit | undefined;
   for (let attempt = 1; attempt <= TRIES; attempt++) {
-    const seen = await visit(target, connections, round, FULL);
+    const seen = await visit(target, connections, round, FULL, signal);
     if (best === undefined || seen.foreign_cores < best.foreign_cores) best = seen;
     if (best.foreign_cores <= FOREIGN_CORES) break;
     tell(`  neighbours used ${seen.foreign_cores.toFixed(2)} cores${attempt < TRIES ? ', again' : ''}`);

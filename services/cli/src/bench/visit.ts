@@ -10,11 +10,20 @@ export interface Times {
 }
 
 /** One target in fresh processes under one number of connections. */
-export async function visit(target: Target, connections: number, round: number, times: Times): Promise<Visit> {
+export async function visit(
+  target: Target,
+  connections: number,
+  round: number,
+  times: Times,
+  signal?: AbortSignal,
+): Promise<Visit> {
   await using running = await target.start();
   const { port, request, expect } = running;
   const order: LoadOrder = { port, request, expect, connections, ...times };
+  signal?.throwIfAborted();
   const load = startLoad();
+  const stop = () => load.kill('SIGKILL');
+  signal?.addEventListener('abort', stop);
   try {
     const pids = { server: running.server, load: load.pid ?? 0, ...running.helpers };
     const cpu = () => Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, cpuSeconds(pid)]));
@@ -26,7 +35,7 @@ export async function visit(target: Target, connections: number, round: number, 
         else if (message.at === 'end') after = { busy: machineBusySeconds(), cpu: cpu() };
         else resolve(message.result);
       });
-      load.once('exit', (code) => reject(new Error(`the load program ended with code ${code}`)));
+      load.once('exit', (code) => reject(signal?.reason ?? new Error(`the load program ended with code ${code}`)));
       load.send(order);
     });
     if (result.wrong !== undefined) throw new Error(`${target.name}: ${result.wrong}`);
@@ -49,6 +58,7 @@ export async function visit(target: Target, connections: number, round: number, 
       foreign_cores: Math.max(0, after.busy - before.busy - ours) / result.seconds,
     };
   } finally {
+    signal?.removeEventListener('abort', stop);
     await end(load);
   }
 }
