@@ -72,5 +72,6 @@ describe('the environment of a service', () => {
     expect(withoutCredentials('postgres://me:secret@db.example:5432/cortex?sslmode=require')).toBe(
       'postgres://db.example:5432/cortex?sslmode=require',
     );
+    expect(withoutCredentials('nats://u:p@a:4222,nats://b:4222')).toBe('nats://a:4222,nats://b:4222');
   });
 });

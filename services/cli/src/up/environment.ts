@@ -76,10 +76,5 @@ function ownPasswords(services: readonly ServiceName[], secrets: Secrets): NodeJ
   };
 }
 
-/** Of an address only what may be shown: no user, no password. */
-export function withoutCredentials(url: string): string {
-  const parsed = new URL(url);
-  parsed.username = '';
-  parsed.password = '';
-  return parsed.href;
-}
+/** Of addresses, separated by commas, only what may be shown: no user, no password. */
+export const withoutCredentials = (urls: string): string => urls.replaceAll(/\/\/[^/@,?]*@/g, '//');

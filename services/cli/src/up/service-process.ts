@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Exit, Running } from '@cortex/embedded/child';
 
@@ -20,6 +21,7 @@ export interface ServiceProcessOptions {
 /** Starts a process with services. When we die, the channel to it closes, and it stops by itself. */
 export function startServiceProcess(options: ServiceProcessOptions): Running {
   const main = fileURLToPath(new URL('../host-main.js', import.meta.url));
+  mkdirSync(dirname(options.logFile), { recursive: true, mode: 0o700 });
   const log = openSync(options.logFile, 'a', 0o600);
   const child = spawn(process.execPath, [...FLAGS, main, ...options.services], {
     env: options.env,

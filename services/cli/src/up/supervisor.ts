@@ -9,7 +9,7 @@ import { freePort } from '@cortex/embedded/ports';
 import { initPostgres, isPostgresDir, startPostgres } from '@cortex/embedded/postgres';
 import { SERVICES, type ServiceName } from '@cortex/contracts/services';
 import type { Secrets } from '@cortex/service-kit';
-import { CliError } from '../exit.js';
+import { CliError, messageOf } from '../exit.js';
 import { openHome, type Home } from '../home.js';
 import { identityOf } from '../identity.js';
 import { assertFree, innerPorts, publicPorts } from '../ports.js';
@@ -77,7 +77,7 @@ export class Supervisor {
       this.#state = await this.#plan();
       writeState(home, this.#state);
       await this.#startAll();
-      this.#rotate = setInterval(() => rotateLogs(home.logs, true), 60_000).unref();
+      this.#rotate = setInterval(() => this.#whileUp(() => rotateLogs(home.logs, true)), 60_000).unref();
       this.#work.signal.throwIfAborted();
       this.#state.ready = true;
       writeState(home, this.#state);
@@ -113,7 +113,7 @@ export class Supervisor {
       endpoint,
       canonical_uri: env['CORTEX_CANONICAL_URI'] || endpoint,
       issuer: ownIssuer ? `http://127.0.0.1:${open.issuer}` : null,
-      nats_url: nats === undefined ? `nats://127.0.0.1:${inner.nats}` : nats,
+      nats_url: withoutCredentials(nats ?? `nats://127.0.0.1:${inner.nats}`),
       database_url: withoutCredentials(database ?? `postgres://127.0.0.1:${inner.postgres}/cortex`),
       ports: { ...open, ...(!nats && { nats: inner.nats }), ...(!database && { postgres: inner.postgres }) },
       processes: [],
@@ -217,7 +217,7 @@ export class Supervisor {
         };
         const others = this.#state.processes.filter((process) => process.name !== name);
         this.#state.processes = [...others, entry];
-        writeState(this.#home, this.#state);
+        this.#whileUp(() => writeState(this.#home, this.#state));
         if (restarts > 0) this.#note(`${name} is back (pid ${pid})`);
       },
       died: (why, waitMs) => this.#note(`${name} ${why}; starting it again in ${waitMs} ms`),
@@ -231,7 +231,17 @@ export class Supervisor {
   /** What happens after the start is told at the terminal, and kept for `logs`. */
   #note(text: string): void {
     this.options.tell(text);
-    appendFileSync(join(this.#home.logs, 'up.log'), `${new Date().toISOString()} ${text}\n`, { mode: 0o600 });
+    const line = `${new Date().toISOString()} ${text}\n`;
+    this.#whileUp(() => appendFileSync(join(this.#home.logs, 'up.log'), line, { mode: 0o600 }));
+  }
+
+  /** A full disk or a removed folder must not end what still works. */
+  #whileUp(write: () => void): void {
+    try {
+      write();
+    } catch (error) {
+      this.options.tell(messageOf(error));
+    }
   }
 
   async #untilReady(): Promise<void> {
@@ -292,7 +302,7 @@ export class Supervisor {
     if (this.#state !== undefined) {
       this.#state.processes = [];
       this.#state.ready = false;
-      writeState(this.#home, this.#state);
+      this.#whileUp(() => writeState(this.#home, this.#state));
     }
     this.#unlock?.();
   }
