@@ -79,8 +79,9 @@ describe('the upgrade', () => {
   });
   it('is refused under a foreign host name', async () =>
     await expect(dial({ host: 'evil.example:3002' })).rejects.toThrow('HTTP 403'));
-  it('is there at / only, and only as an upgrade', async () => {
-    await expect(dial({}, '/other')).rejects.toThrow('HTTP 404');
+  it('is there under any path that a proxy may keep, and only as an upgrade', async () => {
+    await (await dial({}, '/devices'))[Symbol.asyncDispose]();
+    await expect(dial({}, '/reverse?stream=0123')).rejects.toThrow('HTTP 404');
     const status = await new Promise((resolve) =>
       request({ port: fleet.port, host: '127.0.0.1' }, (response) => resolve(response.resume().statusCode)).end(),
     );

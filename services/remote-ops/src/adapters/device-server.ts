@@ -164,7 +164,8 @@ export class DeviceServer implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   #refusalOf({ headers, url = '/' }: IncomingMessage): string | null {
-    if (url !== '/') return '404 Not Found';
+    // Any other path will do: a proxy in front may keep its own.
+    if (url.startsWith('/reverse')) return '404 Not Found';
     // No device is a page in a browser, and no page may reach this port by way of one.
     if (headers.origin !== undefined || !this.#isOwnHost(headers.host)) return '403 Forbidden';
     const token = headers['x-cortex-token'];
