@@ -7,6 +7,7 @@ import {
   counterGet,
   counterIncrement,
   counterService,
+  counters,
   eventually,
   natsFixture,
   startService,
@@ -110,4 +111,25 @@ it('several services share a process, each with its own bus user, schema and rea
   expect(lines.filter(({ msg }) => msg === 'ready').map(({ service }) => service)).toEqual(
     expect.arrayContaining(['ticket', 'review']),
   );
+});
+
+it('a view that is behind answers with what it has, and says so', async () => {
+  const stuck = {
+    ...counters,
+    on: {
+      ...counters.on,
+      CounterIncremented: () => {
+        throw new Error('cannot be applied');
+      },
+    },
+  };
+  await using app = await startService(defineService({ ...counterService, projections: [stuck] }));
+  await app.call(counterIncrement, { counter_id: 'c' });
+  const { head, body } = await app.send('counter_get', { counter_id: 'c' });
+  expect(head).toMatchObject({ ok: true, meta: { 'cortex/stale': true } });
+  expect(body).toContain('"structuredContent":{"total":0,"commits":0}');
+  // Who has written nothing waits for nothing.
+  expect((await app.send('counter_get', { counter_id: 'c' }, { after: 0 })).head).toEqual({ ok: true });
+  const text = await (await fetch(`${app.opsUrl}/metrics`)).text();
+  expect(text).toContain('cortex_projection_pending{service="ticket",projection="sample_counters_v1"} 1');
 });

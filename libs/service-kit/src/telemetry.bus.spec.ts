@@ -1,3 +1,4 @@
+import { headers } from '@cortex/bus';
 import { counterGet, counterIncrement, counterService, eventually, otlpReceiver, startService } from '@cortex/testing';
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
@@ -71,6 +72,30 @@ describe('telemetry', () => {
     }
     // A stop sends what is queued.
     expect(collector.spans.filter(({ name }) => name === 'tool counter_get')).toHaveLength(expected);
+  });
+
+  it('P78 takes the context of the header where the body has none, and that of the body before it', async () => {
+    await using collector = await otlpReceiver();
+    const other = 'b'.repeat(32);
+    {
+      await using app = await startService(counterService, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } });
+      const edge = await app.nats.busAs('mcp-edge');
+      const header = headers();
+      header.set('traceparent', sampled.replace(trace, other));
+      const request = {
+        v: 1,
+        call_id: 'c',
+        workspace_id: 'w1',
+        scope: {},
+        args: { counter_id: 'c' },
+        deadline_ms: 5000,
+      };
+      for (const more of [{}, { traceparent: sampled }]) {
+        const body = JSON.stringify({ ...request, principal: { type: 'user', id: 'p', roles: [] }, ...more });
+        await edge.request('cortex.tool.ticket.counter_get', body, { timeoutMs: 5000, headers: header });
+      }
+    }
+    expect(collector.spans.map(({ traceId }) => traceId)).toEqual([other, trace]);
   });
 
   it('P77 takes a bogus trace context for none', async () => {
