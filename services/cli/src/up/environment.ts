@@ -8,7 +8,7 @@ const SYSTEM = /^(PATH|HOME|USER|SHELL|TMPDIR|TZ|LANG|LC_.*|SSL_CERT_(FILE|DIR)|
 const SETTINGS = /^(NODE_ENV|NODE_EXTRA_CA_CERTS|OTEL_|OAUTH_|CORTEX_|RATE_LIMIT_DISABLED|CRON_SECRET|SLACK_|FEISHU_)/;
 const SECRET = /(SECRET|TOKEN|PASSWORD|CREDS|KEY|KEYS_OLD)$/;
 /** Settings of the launcher itself. */
-const LAUNCHER = ['CORTEX_NATS_SERVER', 'CORTEX_TOOLS', 'CORTEX_ISSUER_PORT', 'CORTEX_OWNER_SUB'];
+const LAUNCHER = ['CORTEX_NATS_SERVER', 'CORTEX_TOOLS', 'CORTEX_ISSUER_PORT'];
 
 /** Secret variables that are not the edge's. */
 const OWNERS: Readonly<Record<string, readonly ServiceName[]>> = {
