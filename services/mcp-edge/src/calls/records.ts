@@ -1,36 +1,18 @@
-import { createHmac } from 'node:crypto';
 import type { Bus } from '@cortex/bus';
-import {
-  AUTH_FAILURE_RECORD,
-  isCortexError,
-  REQUEST_RECORD,
-  type Outcome,
-  subjects,
-  type WireError,
-} from '@cortex/contracts';
+import { AUTH_FAILURE_RECORD, isCortexError, REQUEST_RECORD, subjects } from '@cortex/contracts';
 import type { EdgeMetrics } from '../metrics.js';
 import type { EdgeLog, HttpExchange, RequestNote } from '../seams.js';
 import type { CallContext } from './call-context.js';
 import { callId } from './ids.js';
+import { type Ending, RecordText } from './record-text.js';
 
 const SELF = 'mcp-edge';
-/** Calls of tools that do not exist share one subject: their names come from outside. The record holds the name. */
-const UNKNOWN_TOOL = '_unknown';
 const MAX_PENDING = 10_000;
 const FIRST_TRY_MS = 1_000;
 const KEEP_TRYING_MS = 10_000;
 const PAUSE_MS = 100;
 const PROBE_MS = 1_000;
 const MAX_NAME = 256;
-
-/** How a call ended, for its record. */
-export interface Ending {
-  outcome: Outcome;
-  error?: Pick<WireError, 'kind' | 'reason'>;
-  gate?: string;
-  error_code?: string;
-  result_bytes: number;
-}
 
 export interface RecordsOptions {
   bus: Bus;
@@ -39,7 +21,7 @@ export interface RecordsOptions {
   auditHashKey: string;
   /** Name of this replica in the records. */
   replica: string;
-  catalogVersion(): number;
+  catalogVersion: () => number;
 }
 
 /**
@@ -54,7 +36,10 @@ export class Records {
   readonly #pending: { subject: string; body: string }[] = [];
   readonly #offStatus: () => void;
 
+  readonly text: RecordText;
+
   constructor(private readonly options: RecordsOptions) {
+    this.text = new RecordText(options.auditHashKey, options.replica, options.catalogVersion);
     this.#offStatus = options.bus.onStatus((up) => up && this.#drainPending());
   }
 
@@ -73,19 +58,17 @@ export class Records {
     this.#offStatus();
   }
 
-  hash(text: string): string {
-    return createHmac('sha256', this.options.auditHashKey).update(text).digest('hex').slice(0, 16);
-  }
-
   /** Published without an acknowledgement; what was lost of it stands in `Finished` again. */
-  started(ctx: CallContext, fields: string, subject: string): void {
-    this.options.bus.publish(subject, `{"type":"ToolCallStarted","at":"${ctx.at}",${fields}}`);
+  started(ctx: CallContext): void {
+    const { fields, subject } = this.#shared(ctx);
+    this.options.bus.publish(subject, this.text.started(ctx, fields));
   }
 
   /** Resolves when the record is stored; false when it could not be within ten seconds. */
-  async finished(ctx: CallContext, fields: string, subject: string, ending: Ending): Promise<boolean> {
+  async finished(ctx: CallContext, ending: Ending): Promise<boolean> {
     const { bus } = this.options;
-    const body = `{"type":"ToolCallFinished","at":"${ctx.at}",${fields},${this.#endingFields(ctx, ending)}}`;
+    const { fields, subject } = this.#shared(ctx);
+    const body = this.text.finished(ctx, fields, ending);
     try {
       // No message id at the first try: it costs the broker more, and nearly every first try succeeds.
       await bus.publishAcked(subject, body, { timeoutMs: FIRST_TRY_MS });
@@ -112,29 +95,6 @@ export class Records {
     return false;
   }
 
-  /** Fields of both records of a call, as the inside of a JSON object; worked out once. */
-  callFields(ctx: CallContext): { fields: string; subject: string } {
-    const { input, tool } = ctx;
-    const { caller } = input;
-    const fields = JSON.stringify({
-      call_id: ctx.call_id,
-      tool: (tool?.name ?? input.name).slice(0, MAX_NAME),
-      service: tool?.service ?? SELF,
-      target_app: tool === undefined ? null : tool.block === 'builtin' ? 'gateway' : tool.service,
-      caller_sub: caller.sub,
-      client_id: caller.client_id,
-      session_id: caller.session?.sid,
-      workspace: ctx.workspace ?? undefined,
-      params_hash: input.args === undefined ? null : this.hash(ctx.args_json),
-      args_bytes: ctx.args_json.length,
-      transport: input.transport,
-      era: input.era,
-      trace_id: ctx.trace_id,
-      deadline_ms: tool?.announced.deadline_ms ?? 0,
-    });
-    return { fields: fields.slice(1, -1), subject: subjects.call(tool?.service ?? SELF, tool?.name ?? UNKNOWN_TOOL) };
-  }
-
   /** One record of a request that is no tool call. Never delays or fails an answer. */
   request(exchange: Pick<HttpExchange, 'caller' | 'started' | 'request_id' | 'headers'>, note: RequestNote): void {
     const { caller, headers } = exchange;
@@ -146,7 +106,7 @@ export class Records {
       caller_sub: caller.sub,
       client_id: caller.client_id,
       session_id: caller.session?.sid,
-      params_hash: params === undefined ? null : this.hash(JSON.stringify(params)),
+      params_hash: params === undefined ? null : this.text.hash(JSON.stringify(params)),
       ...rest,
       method: rest.method.slice(0, MAX_NAME),
       transport: rest.transport ?? 'http',
@@ -173,51 +133,14 @@ export class Records {
       call_id: callId(),
       at: new Date().toISOString(),
       reason,
-      ip_hash: this.hash(ip),
+      ip_hash: this.text.hash(ip),
       origin,
       request_id,
     };
     this.#publish(subjects.call(SELF, AUTH_FAILURE_RECORD), JSON.stringify(body));
   }
 
-  #endingFields(ctx: CallContext, ending: Ending): string {
-    const { caller, revision, origin, mcp_session_id, request_id } = ctx.input;
-    const finished = performance.now();
-    return JSON.stringify({
-      finished_at: new Date().toISOString(),
-      outcome: ending.outcome,
-      error_kind: ending.error?.kind,
-      reason: ending.error?.reason,
-      gate: ending.gate,
-      error_code: ending.error_code,
-      mode: ctx.mode,
-      decision: ctx.decision,
-      source: ctx.source,
-      classes: ctx.classes,
-      approved_by: ctx.approved_by,
-      remembered_rule: ctx.remembered_rule,
-      duration_ms: rounded(finished - ctx.started),
-      result_bytes: ending.result_bytes,
-      caller_role: caller.role || undefined,
-      caller_pool: caller.pool || undefined,
-      caller_email_hash: caller.email === '' ? 'anon' : this.#emailHash(caller),
-      scope_used: ctx.tool?.required_scopes.join(' ') || undefined,
-      protocol_version: revision,
-      origin,
-      mcp_session_id,
-      dev_bypass: caller.dev_bypass || undefined,
-      request_id,
-      replica: this.options.replica,
-      catalog_version: this.options.catalogVersion(),
-    }).slice(1, -1);
-  }
-
-  readonly #emailHashes = new WeakMap<object, string>();
-  #emailHash(caller: CallContext['input']['caller']): string {
-    let hashed = this.#emailHashes.get(caller);
-    if (hashed === undefined) this.#emailHashes.set(caller, (hashed = this.hash(caller.email.toLowerCase())));
-    return hashed;
-  }
+  #shared = (ctx: CallContext): { fields: string; subject: string } => (ctx.record ??= this.text.shared(ctx));
 
   #publish(subject: string, body: string): void {
     if (this.open) return this.options.bus.publish(subject, body);

@@ -13,7 +13,8 @@ import type { Idempotency } from './idempotency.js';
 import { callId, randomHex16 } from './ids.js';
 import { LastSeqs } from './last-seqs.js';
 import type { LocalTools } from './local-tools.js';
-import type { Ending, Records } from './records.js';
+import type { Ending } from './record-text.js';
+import type { Records } from './records.js';
 import { faultMembers, faultMeta, outcomeOf, publicError } from './refusals.js';
 import { waitForEvent } from './wait.js';
 
@@ -28,6 +29,7 @@ export interface CallPipelineOptions {
   local: LocalTools;
 }
 
+const SERVER_SPAN = { kind: SpanKind.SERVER };
 const SLOW_MS = 2_000;
 /** Of the calls that are as they should be, one in so many is logged: the record is the line per call. */
 const LOG_ONE_IN = 100;
@@ -67,19 +69,15 @@ export class CallPipeline {
 
   #begin(input: CallInput): CallContext {
     const call_id = callId();
-    const span = this.options.tracer.startSpan(
-      'tools/call',
-      {
-        kind: SpanKind.SERVER,
-        attributes: {
-          'mcp.method.name': 'tools/call',
-          'gen_ai.tool.name': input.name.slice(0, 128),
-          'mcp.protocol.version': input.revision,
-          'cortex.call_id': call_id,
-        },
-      },
-      contextOf(input.meta.traceparent),
-    );
+    const span = this.options.tracer.startSpan('tools/call', SERVER_SPAN, contextOf(input.meta.traceparent));
+    // Nine of ten are not sampled, and attributes cost as much as the span.
+    if (span.isRecording())
+      span.setAttributes({
+        'mcp.method.name': 'tools/call',
+        'gen_ai.tool.name': input.name.slice(0, 128),
+        'mcp.protocol.version': input.revision,
+        'cortex.call_id': call_id,
+      });
     const { traceId } = span.spanContext();
     const known = traceparentOf(span.spanContext());
     // Without an SDK and without a caller's trace the ids are made here: they join the records all the same.
@@ -139,8 +137,7 @@ export class CallPipeline {
   async #execute(ctx: CallContext, tool: EdgeTool): Promise<Delivered> {
     const { bus, records } = this.options;
     const { cancel, caller } = ctx.input;
-    const { fields, subject } = (ctx.record ??= records.callFields(ctx));
-    records.started(ctx, fields, subject);
+    records.started(ctx);
     for (let resume = false; ; resume = true) {
       const reply = await this.#cancellable(ctx, tool, this.#ask(ctx, tool, resume));
       if (reply.last_seq !== undefined) this.#lastSeqs.note(caller.caller_hash, tool.service, reply.last_seq);
@@ -217,9 +214,7 @@ export class CallPipeline {
   }
 
   async #record(ctx: CallContext, ending: Ending): Promise<boolean> {
-    const { records } = this.options;
-    const { fields, subject } = (ctx.record ??= records.callFields(ctx));
-    const stored = await records.finished(ctx, fields, subject, ending);
+    const stored = await this.options.records.finished(ctx, ending);
     this.#count(ctx, ending.outcome, ending.error?.kind, ending.gate);
     return stored;
   }

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type EdgeFixture, startEdge } from '../testing/edge-fixture.js';
+import { ran } from '../testing/sample-tools.js';
+
+let edge: EdgeFixture;
+beforeAll(async () => {
+  edge = await startEdge();
+}, 60_000);
+afterAll(async () => edge[Symbol.asyncDispose]());
+
+const keyed = (key: string) => ({ 'cortex/idempotencyKey': key });
+const fault = (answer: Awaited<ReturnType<EdgeFixture['call']>>) => answer.body.result?._meta?.['cortex/error'];
+
+describe('the same key of the same caller', () => {
+  it('gives the first result again and runs nothing', async () => {
+    const first = await edge.call('sample_echo', { text: 'one' }, { meta: keyed('k1') });
+    const before = ran('sample_echo');
+    const again = await edge.call('sample_echo', { text: 'one' }, { meta: keyed('k1'), id: 2 });
+    expect(again.body.result).toEqual(first.body.result);
+    expect(ran('sample_echo')).toBe(before);
+  });
+  it('with other arguments is a conflict', async () => {
+    await edge.call('sample_echo', { text: 'one' }, { meta: keyed('k2') });
+    const other = await edge.call('sample_echo', { text: 'two' }, { meta: keyed('k2') });
+    expect(fault(other)).toMatchObject({ kind: 'conflict', reason: 'idempotency_mismatch' });
+    expect(fault(await edge.call('sample_slow', { ms: 0 }, { meta: keyed('k2') }))).toMatchObject({
+      reason: 'idempotency_mismatch',
+    });
+  });
+  it('waits for the first call and gives its result', async () => {
+    const before = ran('sample_slow');
+    const both = await Promise.all(
+      [1, 2, 3].map((id) => edge.call('sample_slow', { ms: 400, mark: 'k3' }, { meta: keyed('k3'), id })),
+    );
+    for (const answer of both) expect(answer.body.result.structuredContent).toEqual({ mark: 'k3' });
+    expect(ran('sample_slow')).toBe(before + 1);
+  });
+  it('runs again after a failure that may pass', async () => {
+    const before = ran('sample_fail');
+    for (const id of [1, 2])
+      expect(fault(await edge.call('sample_fail', { how: 'unavailable' }, { meta: keyed('k4'), id }))).toMatchObject({
+        kind: 'unavailable',
+      });
+    expect(ran('sample_fail')).toBe(before + 2);
+  });
+  it('gives a large result again', async () => {
+    const text = 'ä'.repeat(400_000);
+    const first = await edge.call('sample_echo', { text }, { meta: keyed('k5') });
+    const again = await edge.call('sample_echo', { text }, { meta: keyed('k5') });
+    expect(again.body.result.structuredContent.text).toBe(text);
+    expect(again.text.length).toBe(first.text.length);
+  });
+});
+
+it('T03 T17 the same key of another caller starts a call of its own', async () => {
+  await edge.call('sample_echo', { text: 'mine' }, { meta: keyed('shared') });
+  for (const claims of [{ sub: 'bob' }, { client_id: 'other-client' }]) {
+    const token = await edge.token(claims);
+    const before = ran('sample_echo');
+    const answer = await edge.call('sample_echo', { text: 'theirs' }, { meta: keyed('shared'), token });
+    expect(answer.body.result.structuredContent).toEqual({ text: 'theirs' });
+    expect(ran('sample_echo')).toBe(before + 1);
+  }
+});
+
+it('T17 after the scope is taken away the stored result is refused', async () => {
+  await edge.call('sample_slow', { ms: 0, mark: 'own' }, { meta: keyed('k6') });
+  const token = await edge.token({ scope: 'mcp:cortex:read' });
+  const answer = await edge.call('sample_slow', { ms: 0, mark: 'own' }, { meta: keyed('k6'), token });
+  expect([answer.status, answer.body.error.message]).toEqual([403, 'Insufficient scope']);
+});
