@@ -17,6 +17,7 @@ function issuer() {
     serve: (): Response | Promise<Response> => Response.json({ keys: keys.slice(0, 1) }),
     logs: [] as string[],
     gone: [] as string[],
+    stale: [] as boolean[],
     has: (kid: string) => source.key({ alg: 'RS256', kid }).then((key) => key !== null),
     source: undefined as unknown as JwksSource,
   };
@@ -27,6 +28,7 @@ function issuer() {
       world.fetches++;
       return world.serve();
     },
+    onStale: (stale) => void world.stale.push(stale),
     log: (level, message) => void world.logs.push(`${level}: ${message}`),
   });
   source.onGone((kid) => void world.gone.push(kid));
@@ -72,12 +74,13 @@ describe('the key set', () => {
     world.now += 11 * MINUTE;
     expect(await world.has('k1')).toBe(true);
     expect(world.logs).toEqual([expect.stringMatching(/^warn: .*last good/)]);
-    expect(world.source.staleUses).toBe(1);
+    expect(world.stale).toEqual([true]);
     expect(await world.has('k1')).toBe(true);
     expect(world.fetches).toBe(2);
     world.now += 24 * 60 * MINUTE;
     expect(await world.has('k1')).toBe(false);
     expect(world.gone).toContain('k1');
+    expect(world.stale).toEqual([true, false]);
   });
 
   it('refuses and says so while there was never one, and looks again within a second', async () => {

@@ -13,6 +13,8 @@ export interface JwksOptions {
   /** Seconds for which the last good set serves while the endpoint is down. */
   maxStaleSeconds?: number;
   log?: (level: 'warn' | 'error', message: string, fields: Record<string, unknown>) => void;
+  /** Told when keys begin to be used that are older than 10 minutes, and when that is over; a metric. */
+  onStale?: (stale: boolean) => void;
   fetch?: typeof globalThis.fetch;
   /** Milliseconds; for tests. */
   now?: () => number;
@@ -42,13 +44,13 @@ export class JwksSource implements KeySource {
   #refetchedAt = -Infinity;
   readonly #gone: ((kid: string) => void)[] = [];
   readonly #options: Required<JwksOptions>;
-  /** Times that keys older than 10 minutes were used because the endpoint was down; a metric. */
-  staleUses = 0;
+  #stale = false;
 
   constructor(options: JwksOptions) {
     this.#options = {
       maxStaleSeconds: 86_400,
       log: () => undefined,
+      onStale: () => undefined,
       fetch: (input, init) => globalThis.fetch(input, init),
       now: Date.now,
       ...options,
@@ -94,10 +96,7 @@ export class JwksSource implements KeySource {
     if (this.#set === null) return;
     const stale = now() - this.#set.at;
     if (stale < FRESH_MS) return;
-    if (stale < maxStaleSeconds * 1000) {
-      this.staleUses++;
-      return;
-    }
+    if (stale < maxStaleSeconds * 1000) return this.#tellStale(true);
     log('error', 'the keys of the issuer are too old to be used', { url, age_s: Math.round(stale / 1000) });
     this.#replace(null);
   }
@@ -139,9 +138,16 @@ export class JwksSource implements KeySource {
     return { find, keys, at: this.#options.now() };
   }
 
+  #tellStale(stale: boolean): void {
+    if (stale === this.#stale) return;
+    this.#stale = stale;
+    this.#options.onStale(stale);
+  }
+
   #replace(set: KeySet | null): void {
     const before = this.#set;
     this.#set = set;
+    this.#tellStale(false);
     if (before === null) return;
     const gone = [...before.keys].filter(([kid, key]) => set?.keys.get(kid) !== key).map(([kid]) => kid);
     // A token without a key id may have been signed by any key that left.

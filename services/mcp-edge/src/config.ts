@@ -1,3 +1,4 @@
+import { parseScopeImplies, SIGNATURE_ALGS } from '@cortex/auth';
 import { z } from 'zod';
 
 const flag = (fallback: boolean) =>
@@ -13,19 +14,18 @@ const port = z.coerce.number().int().min(0).max(65_535);
 const positive = (fallback: number) => z.coerce.number().int().positive().default(fallback);
 const url = z.url();
 
-/** Algorithms that may sign a token; `none` and HMAC can not even be configured. */
-export const SIGNATURE_ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-] as const;
+/** `broad=narrow narrow2; …` */
+const implications = z
+  .string()
+  .default('')
+  .transform((text, ctx) => {
+    try {
+      return parseScopeImplies(text);
+    } catch (error) {
+      ctx.addIssue({ code: 'custom', message: error instanceof Error ? error.message : '' });
+      return z.NEVER;
+    }
+  });
 
 /** Every variable that the edge reads. Source: gateway, section 26. */
 export const config = z.object({
@@ -48,15 +48,14 @@ export const config = z.object({
   OAUTH_JWKS_URL: url.optional(),
   OAUTH_JWKS_MAX_STALE_SECONDS: positive(86_400),
   OAUTH_ALLOWED_ALGS: list
-    .pipe(z.array(z.enum(SIGNATURE_ALGORITHMS)))
+    .pipe(z.array(z.enum(SIGNATURE_ALGS)))
     .transform((v) => (v.length > 0 ? v : (['RS256'] as const).slice())),
   OAUTH_CLOCK_SKEW_SECONDS: z.coerce.number().int().min(0).max(120).default(60),
   OAUTH_REQUIRE_JTI: flag(true),
   OAUTH_REQUIRED_SCOPES: list,
   CORTEX_REQUIRED_POOL: z.string().optional(),
   CORTEX_SCOPE_CHALLENGE: z.enum(['http', 'rpc']).default('http'),
-  /** `broad=narrow narrow2; …` */
-  CORTEX_SCOPE_IMPLIES: z.string().optional(),
+  CORTEX_SCOPE_IMPLIES: implications,
   CORTEX_SCOPES_SUPPORTED: z.enum(['catalog', 'baseline']).default('catalog'),
   CORTEX_PROXY_AS_METADATA: flag(false),
   CORTEX_DEV_BYPASS_TOKEN: z.string().optional(),

@@ -82,6 +82,7 @@ export class Edge {
       people,
       log: tell,
       onSkew: () => metrics.tokenSkew.inc(),
+      onStaleKeys: (stale) => metrics.jwksStale.set(stale ? 1 : 0),
     }));
     const front = createHttpFront({ settings, scopes: () => catalog.scopes(), log: tell });
     const limiter = new RateLimiter({
@@ -124,6 +125,7 @@ export class Edge {
       core,
       settings,
       bus,
+      metrics,
       log: tell,
       scopeChallenge: (req, required) => authenticator.scopeChallenge(req, required),
     }));

@@ -11,6 +11,7 @@ export class EdgeMetrics {
   readonly toolSeconds: Histogram;
   readonly authFailures: Counter;
   readonly tokenSkew: Counter;
+  readonly jwksStale: Gauge;
   readonly rateLimited: Counter;
   readonly rateLimitLocal: Counter;
   readonly auditDropped: Counter;
@@ -36,6 +37,7 @@ export class EdgeMetrics {
     this.toolSeconds = seconds('gw_tool_seconds', 'Time of a tool call, its record included', ['tool']);
     this.authFailures = counter('gw_auth_failures_total', 'Refused authentications', ['reason']);
     this.tokenSkew = counter('gw_token_skew_total', 'Tokens that were accepted only thanks to the clock skew');
+    this.jwksStale = gauge('gw_jwks_stale', '1 while old keys are used because the issuer is away');
     this.rateLimited = counter('gw_rate_limited_total', 'Requests over the limit of their caller');
     this.rateLimitLocal = counter('gw_rate_limit_local_total', 'Windows that this replica had to count alone');
     this.auditDropped = counter('gw_audit_dropped_total', 'Records of requests that could not be stored');

@@ -222,6 +222,11 @@ describe('failed authentications', () => {
   });
 });
 
+it('a scope hierarchy that cannot be read is a bad variable, named at the start', () => {
+  const { error } = config.safeParse({ OAUTH_ISSUER: ISSUER, CORTEX_SCOPE_IMPLIES: 'all=a; oops' });
+  expect(error?.issues).toMatchObject([{ path: ['CORTEX_SCOPE_IMPLIES'], message: expect.stringContaining('"oops"') }]);
+});
+
 describe('the development bypass', () => {
   const env = { CORTEX_DEV_BYPASS_TOKEN: 'dev-secret', CORTEX_DEV_BYPASS_SCOPES: 'mcp:cortex:read' };
   const mode = { 'x-dev-mode': 'dev-secret' };

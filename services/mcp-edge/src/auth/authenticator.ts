@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import {
   isRefusal,
   JwksSource,
-  parseScopeImplies,
   refuse,
   TokenCache,
   TokenVerifier,
@@ -26,6 +25,8 @@ export interface AuthenticatorOptions {
   onRefused?: (reason: string) => void;
   /** A token that was accepted only thanks to the clock skew. */
   onSkew?: () => void;
+  /** Old keys are used because the issuer is away, or no longer. */
+  onStaleKeys?: (stale: boolean) => void;
 }
 
 /** A verified token with what follows from it and the settings alone. */
@@ -41,7 +42,7 @@ const TOKEN_IN_QUERY = /[?&](access_)?token=/i;
 
 /** Who speaks: bearer token or development bypass, pool and baseline scopes. Source: gateway, section 10. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { settings, people, log, onRefused = () => undefined, onSkew } = options;
+  const { settings, people, log, onRefused = () => undefined, onSkew, onStaleKeys } = options;
   const challenges = new Challenges(settings);
   const limiter = new FailureLimiter(settings.CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE);
   const bypass = devBypass(settings, people);
@@ -51,6 +52,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     url: settings.jwksUrl,
     maxStaleSeconds: settings.OAUTH_JWKS_MAX_STALE_SECONDS,
     log,
+    ...(onStaleKeys && { onStale: onStaleKeys }),
   });
   const verifier = new TokenVerifier({
     keys,
@@ -59,7 +61,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     algs: settings.OAUTH_ALLOWED_ALGS,
     skewSeconds: settings.OAUTH_CLOCK_SKEW_SECONDS,
     requireJti: settings.OAUTH_REQUIRE_JTI,
-    scopeImplies: parseScopeImplies(settings.CORTEX_SCOPE_IMPLIES ?? ''),
+    scopeImplies: settings.CORTEX_SCOPE_IMPLIES,
     ...(onSkew && { onSkew }),
   });
   const tokens = new TokenCache<Admitted>({ verify: admit, skewSeconds: settings.OAUTH_CLOCK_SKEW_SECONDS });

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { expandScopes, parseScopeImplies } from '@cortex/auth';
+import { expandScopes } from '@cortex/auth';
 import { isLoopbackPeer } from '../http/client-ip.js';
 import { hostName } from '../http/host.js';
 import type { CallerContext } from '../seams.js';
@@ -23,7 +23,7 @@ export function devBypass(settings: Settings, people: People) {
     name: '',
     pool: settings.CORTEX_REQUIRED_POOL ?? '',
     role: settings.CORTEX_DEV_BYPASS_ROLE,
-    scopes: expandScopes(settings.CORTEX_DEV_BYPASS_SCOPES, parseScopeImplies(settings.CORTEX_SCOPE_IMPLIES ?? '')),
+    scopes: expandScopes(settings.CORTEX_DEV_BYPASS_SCOPES, settings.CORTEX_SCOPE_IMPLIES),
     jti: null,
     exp: Infinity,
     audience: settings.audience,

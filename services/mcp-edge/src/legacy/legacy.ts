@@ -4,7 +4,7 @@ import type { Authenticator, EdgeCore, LegacyLayer } from '../seams.js';
 import type { Settings } from '../settings.js';
 import { createDispatch } from './dispatch.js';
 import { HttpSse } from './http-sse.js';
-import { Listeners } from './listeners.js';
+import { Listeners, type LegacyMetrics } from './listeners.js';
 import { SessionStore } from './session-store.js';
 import { Streamable } from './streamable.js';
 import { Streams } from './streams.js';
@@ -13,6 +13,7 @@ export interface LegacyOptions {
   core: EdgeCore;
   settings: Settings;
   bus: Bus;
+  metrics: LegacyMetrics;
   scopeChallenge: Authenticator['scopeChallenge'];
   log: (level: 'warn' | 'error', message: string, fields: Record<string, unknown>) => void;
 }
@@ -21,9 +22,9 @@ export interface LegacyOptions {
 const DRAIN_MS = 15_000;
 
 /** The revisions before 2026-07-28, over the same calls as the modern one. */
-export function createLegacy({ core, settings, bus, scopeChallenge, log }: LegacyOptions): LegacyLayer {
+export function createLegacy({ core, settings, bus, metrics, scopeChallenge, log }: LegacyOptions): LegacyLayer {
   const streams = new Streams(settings.CORTEX_SSE_KEEPALIVE_MS);
-  const listeners = new Listeners(core, streams, settings.OAUTH_CLOCK_SKEW_SECONDS);
+  const listeners = new Listeners(core, streams, metrics, settings.OAUTH_CLOCK_SKEW_SECONDS);
   const dispatch = createDispatch(core, log);
   const sessions = new SessionStore(bus);
   const streamable = new Streamable({
@@ -33,6 +34,7 @@ export function createLegacy({ core, settings, bus, scopeChallenge, log }: Legac
     dispatch,
     listeners,
     streams,
+    metrics,
     scopeChallenge,
     log,
   });

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { HttpRefusal, type CallerContext, type EdgeCore, type HttpExchange, type LegacyRevision } from '../seams.js';
+import type { EdgeMetrics } from '../metrics.js';
 import { EventStream, type Streams } from './streams.js';
 
 const MAX_STREAMS = 1024;
@@ -7,6 +8,9 @@ const MAX_PER_CALLER = 100;
 /** A service that comes up announces once, several come up together: one notification tells of all. */
 const GATHER_MS = 100;
 const LIST_CHANGED = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}';
+
+/** What of the edge's metrics this layer moves. */
+export type LegacyMetrics = Pick<EdgeMetrics, 'sessions' | 'streams'>;
 
 interface Listener {
   stream: EventStream;
@@ -30,6 +34,7 @@ export class Listeners {
   constructor(
     private readonly core: EdgeCore,
     private readonly streams: Streams,
+    private readonly metrics: LegacyMetrics,
     private readonly skewSeconds: number,
   ) {
     this.#stopWatching = core.catalog.onChange(() => {
@@ -38,7 +43,12 @@ export class Listeners {
   }
 
   /** Opens a stream under a key; the newest one takes the key, so nobody is locked out by a ghost of his own. */
-  open(exchange: HttpExchange, key: string, revision: () => LegacyRevision): EventStream | HttpRefusal {
+  open(
+    exchange: HttpExchange,
+    key: string,
+    kind: 'get' | 'sse',
+    revision: () => LegacyRevision,
+  ): EventStream | HttpRefusal {
     const { caller, res } = exchange;
     if (this.#closed) return new HttpRefusal(503, '{"error":"shutting_down"}', { 'Retry-After': '1' });
     if (!this.#listeners.has(key) && this.#full(caller)) return TOO_MANY;
@@ -50,7 +60,9 @@ export class Listeners {
     this.#listeners.set(key, listener);
     before?.stream.end();
     this.streams.add(stream);
+    this.metrics.streams.inc({ kind });
     stream.onClose(() => {
+      this.metrics.streams.dec({ kind });
       if (this.#listeners.get(key) === listener) this.#listeners.delete(key);
     });
     return stream;

@@ -296,17 +296,19 @@ describe('batches', () => {
 describe('P66 a cancel', () => {
   it('that arrives on another connection stops the call of its session', async () => {
     const session = await open();
+    const before = ran('sample_slow');
     const call = raw.ask(inSession(session, tool('c', 'sample_slow', { ms: 20_000, mark: 'p66' }), both));
-    await eventually(async () => {
-      await raw.ask(inSession(session, notice('notifications/cancelled', { requestId: 'c' })));
-      return seen.cancelled.has('p66');
-    });
+    await eventually(() => ran('sample_slow') === before + 1);
+    await raw.ask(inSession(session, notice('notifications/cancelled', { requestId: 'c' })));
+    await eventually(() => seen.cancelled.has('p66'));
     expect((await call).text).toContain('"kind":"cancelled"');
   });
 
   it('of another session, or with the id in another type, changes nothing', async () => {
     const [mine, other] = [await open(), await open()];
-    const call = raw.ask(inSession(mine, tool(1, 'sample_slow', { ms: 500, mark: 'keeps' })));
+    const before = ran('sample_slow');
+    const call = raw.ask(inSession(mine, tool(1, 'sample_slow', { ms: 1_000, mark: 'keeps' })));
+    await eventually(() => ran('sample_slow') === before + 1);
     await raw.ask(inSession(other, notice('notifications/cancelled', { requestId: 1 })));
     await raw.ask(inSession(mine, notice('notifications/cancelled', { requestId: '1' })));
     expect((await call).json.result.structuredContent).toEqual({ mark: 'keeps' });

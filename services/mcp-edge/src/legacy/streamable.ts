@@ -5,7 +5,7 @@ import { batchFault, runBatch } from './batch.js';
 import type { Dispatch, Origin } from './dispatch.js';
 import { Flights } from './flights.js';
 import { greet, readHello } from './handshake.js';
-import { Listeners } from './listeners.js';
+import type { LegacyMetrics, Listeners } from './listeners.js';
 import { errorOf, readMessage, type Json, type LegacyRequest, type Reply } from './message.js';
 import { PostStream } from './post-stream.js';
 import { revisionOf, SUPPORTED } from './revision.js';
@@ -26,6 +26,7 @@ export interface StreamableParts {
   dispatch: Dispatch;
   listeners: Listeners;
   streams: Streams;
+  metrics: LegacyMetrics;
   scopeChallenge: Authenticator['scopeChallenge'];
   log: (level: 'warn', message: string, fields: Record<string, unknown>) => void;
 }
@@ -70,7 +71,7 @@ export class Streamable {
     const revision = revisionOf(headerValue(headers, 'mcp-protocol-version'), session?.protocol_version);
     if (revision === null) return this.#unsupported(exchange);
     const key = session?.id ?? `${caller.caller_hash}:${exchange.request_id}`;
-    const stream = listeners.open(exchange, key, () => revision);
+    const stream = listeners.open(exchange, key, 'get', () => revision);
     if (stream instanceof HttpRefusal) core.answer.refuse(exchange, stream);
     core.recordRequest(exchange, {
       method: 'GET',
@@ -83,7 +84,7 @@ export class Streamable {
   }
 
   async delete(exchange: HttpExchange): Promise<void> {
-    const { core, settings, sessions, listeners } = this.parts;
+    const { core, settings, sessions, listeners, metrics } = this.parts;
     const { headers, caller } = exchange;
     const modern = headerValue(headers, 'mcp-protocol-version') === MODERN;
     if (!settings.CORTEX_LEGACY || modern) return core.answer.refuse(exchange, modern ? NO_STREAM : MODERN_ONLY);
@@ -91,7 +92,10 @@ export class Streamable {
     if (id === undefined) return this.#fault(exchange, 400, undefined, -32600, 'Mcp-Session-Id is missing');
     try {
       const ended = await sessions.delete(caller, id);
-      if (ended) listeners.end(id);
+      if (ended) {
+        metrics.sessions.dec();
+        listeners.end(id);
+      }
       core.answer.empty(exchange, ended ? 202 : 404);
       core.recordRequest(exchange, {
         method: 'DELETE',
@@ -106,7 +110,7 @@ export class Streamable {
   }
 
   async #initialize(exchange: HttpExchange, { id, params }: LegacyRequest): Promise<void> {
-    const { core, settings, sessions } = this.parts;
+    const { core, settings, sessions, metrics } = this.parts;
     const hello = readHello(params, '2025-11-25');
     if (!('protocol_version' in hello)) return this.#write(exchange, id, hello);
     try {
@@ -119,6 +123,7 @@ export class Streamable {
       if (session === null) {
         return this.#write(exchange, id, errorOf(-32602, 'params are too large; describe the client in 32 KiB'));
       }
+      metrics.sessions.inc();
       const reply = greet(core, settings, hello);
       if ('result' in reply) core.answer.rpcResult(exchange, id, reply.result, { 'Mcp-Session-Id': session.id });
       core.recordRequest(exchange, {

@@ -24,9 +24,11 @@ const LIST_CHANGED = { jsonrpc: '2.0', method: 'notifications/tools/list_changed
 async function flicker(): Promise<void> {
   const bus = await edge.nats.busAs('provision');
   const nodes = bus.kv(BUCKETS.nodes.name);
-  const gone = eventually(() => edge.edge.catalog.find('sample_echo')?.live === false);
-  for await (const { key } of nodes.walk('ticket.*')) await nodes.delete(key);
-  await gone;
+  // Again and again: the service says every three seconds that it lives.
+  await eventually(async () => {
+    for await (const { key } of nodes.walk('ticket.*')) await nodes.delete(key);
+    return edge.edge.catalog.find('sample_echo')?.live === false;
+  });
   await eventually(() => edge.edge.catalog.find('sample_echo')?.live === true, 10_000);
   await bus.close();
 }
@@ -77,6 +79,18 @@ describe('a GET stream', () => {
     const stream = await get(session);
     await raw.ask({ method: 'DELETE', headers: { 'mcp-session-id': session } });
     await eventually(() => stream.ended);
+  });
+
+  it('is counted while it is open', async () => {
+    const count = async () => {
+      const { text } = await raw.ask({ method: 'GET', path: '/metrics', headers: { accept: '*/*' } });
+      return Number(/^gw_streams\{kind="get"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+    };
+    await eventually(async () => (await count()) === 0);
+    const stream = await get(undefined);
+    expect(await count()).toBe(1);
+    stream.close();
+    await eventually(async () => (await count()) === 0);
   });
 
   it('is nothing for clients that read none, nor for the modern era', async () => {

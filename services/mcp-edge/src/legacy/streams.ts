@@ -24,8 +24,10 @@ export class EventStream {
     return !this.#ended && !this.res.destroyed && !this.res.writableEnded;
   }
 
+  /** Calls back also for a client that was gone before the stream began. */
   onClose(listener: () => void): void {
-    this.res.once('close', listener);
+    if (this.res.destroyed) setImmediate(listener);
+    else this.res.once('close', listener);
   }
 
   /** One event; `data` is one line. */
