@@ -153,18 +153,24 @@ export class CallPipeline {
     return askService(this.options.bus, ctx, tool, { resume, after });
   }
 
-  /** Ends when the caller goes, and tells the service; a late answer then finds nobody. */
+  /** Ends when the caller goes, and tells the service, or when the service is dead; a late answer then finds nobody. */
   #cancellable<T>(ctx: CallContext, tool: EdgeTool, work: Promise<T>): Promise<T> {
     const { cancel } = ctx.input;
     return new Promise((resolve, reject) => {
       cancel.onCancel = () => reject(this.#cancel(ctx, tool));
+      const letGo =
+        tool.local === undefined
+          ? this.options.world.catalog.instances.hold(tool.service, () => reject(abandoned(tool)))
+          : undefined;
       work.then(
         (value) => {
           cancel.onCancel = undefined;
+          letGo?.();
           resolve(value);
         },
         (error: Error) => {
           cancel.onCancel = undefined;
+          letGo?.();
           reject(error);
         },
       );
@@ -245,6 +251,13 @@ export class CallPipeline {
 
 const callCancelled = (): Error =>
   cancelled(undefined, 'the call was cancelled by its caller', 'call again if it is still wanted');
+
+const abandoned = ({ service, name }: EdgeTool): Error =>
+  unavailable(
+    undefined,
+    `${service} ended while ${name} ran, and whether it took effect is unknown`,
+    'look before you repeat it, or send it again with the same idempotency key',
+  );
 
 const faultAnswer = (ctx: CallContext, error: WireError): Extract<CallOutcome, { kind: 'result' }> => ({
   kind: 'result',

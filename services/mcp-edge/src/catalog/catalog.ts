@@ -29,7 +29,7 @@ export class Catalog implements CatalogReader {
   #visible = new Map<string, readonly EdgeTool[]>();
   readonly #announced = new Map<string, readonly Omit<EdgeTool, 'live'>[]>();
   #owners: Readonly<Record<string, unknown>> = {};
-  readonly #instances = new Instances();
+  readonly instances = new Instances();
   readonly #listeners = new Set<() => void>();
   #settling: NodeJS.Timeout | undefined;
   readonly #stops: (() => void)[] = [];
@@ -53,13 +53,13 @@ export class Catalog implements CatalogReader {
   async follow(bus: Bus): Promise<void> {
     const tools = bus.kv(BUCKETS.tools.name).watch('>', (key, entry) => this.#toolsTold(key, entry));
     const nodes = bus.kv(BUCKETS.nodes.name).watch('>', (key, entry) => {
-      const changed = entry === null ? this.#instances.gone(key) : this.#instances.seen(key);
+      const changed = entry === null ? this.instances.gone(key) : this.instances.seen(key);
       if (changed) this.#settle();
     });
     const clock = setInterval(() => {
-      if (bus.up && this.#instances.expire()) this.#settle();
+      if (bus.up && this.instances.expire()) this.#settle();
     }, EXPIRY_LOOK_MS).unref();
-    const offStatus = bus.onStatus((up) => up && this.#instances.forgive());
+    const offStatus = bus.onStatus((up) => up && this.instances.forgive());
     this.#stops.push(
       () => tools.stop(),
       () => nodes.stop(),
@@ -165,7 +165,7 @@ export class Catalog implements CatalogReader {
   #rebuild(): void {
     const next = new Map<string, EdgeTool>();
     for (const [service, tools] of this.#announced) {
-      const live = service === SELF || this.#instances.alive(service);
+      const live = service === SELF || this.instances.alive(service);
       for (const tool of tools) {
         if (service !== SELF && this.#owners[tool.name] !== service) {
           this.log.warn({ service, tool: tool.name }, 'a service announced a tool that it does not own; ignored');

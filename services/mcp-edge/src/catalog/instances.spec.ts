@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Instances } from './instances.js';
 
 it('a service lives while one of its instances does', () => {
@@ -23,4 +23,53 @@ it('after an outage everybody gets the time to renew again', () => {
   instances.forgive(60_000);
   expect(instances.expire(69_999)).toBe(false);
   expect(instances.expire(70_000)).toBe(true);
+});
+
+describe('a call that was sent to a service', () => {
+  const sentAt = (instances: Instances, sent: number): { told: () => number } => {
+    let told = 0;
+    instances.hold('team', () => void told++, sent);
+    return { told: () => told };
+  };
+  it('is given up when all who may have taken it are dead, whoever came after it', () => {
+    const instances = new Instances();
+    instances.seen('team.a', 0);
+    const call = sentAt(instances, 1_000);
+    instances.seen('team.new', 5_000);
+    instances.expire(9_999);
+    expect(call.told()).toBe(0);
+    instances.expire(10_000);
+    instances.expire(30_000);
+    expect(call.told()).toBe(1);
+  });
+  it('is left to whoever was there when it was sent, or came a moment later', () => {
+    const instances = new Instances();
+    instances.seen('team.a', 0);
+    const call = sentAt(instances, 1_000);
+    instances.seen('team.b', 2_500);
+    instances.expire(10_000);
+    expect(call.told()).toBe(0);
+    instances.expire(12_500);
+    expect(call.told()).toBe(1);
+  });
+  it('is left to an instance that leaves in order, as long as that may finish it', () => {
+    const instances = new Instances();
+    instances.seen('team.a', 0);
+    const call = sentAt(instances, 1_000);
+    instances.gone('team.a', 2_000);
+    instances.expire(31_999);
+    expect(call.told()).toBe(0);
+    instances.expire(32_000);
+    expect(call.told()).toBe(1);
+  });
+  it('of another service, or that has its answer, hears nothing', () => {
+    const instances = new Instances();
+    instances.seen('team.a', 0);
+    instances.seen('review.a', 9_000);
+    const other: string[] = [];
+    instances.hold('review', () => other.push('review'), 0);
+    instances.hold('team', () => other.push('team'), 0)();
+    instances.expire(10_000);
+    expect(other).toEqual([]);
+  });
 });

@@ -1,43 +1,100 @@
 import { BUCKETS } from '@cortex/contracts';
 
 const TTL_MS = BUCKETS.nodes.ttl_s * 1000;
+/** An instance takes calls a moment before it is seen. */
+const SEEN_LATE_MS = 2_000;
+/** An instance that leaves in order still finishes what it has; after this it is gone. */
+const LEAVING_MS = 30_000;
+
+/** An instance of a service, in milliseconds of `performance.now()`. */
+interface Life {
+  service: string;
+  since: number;
+  /** When it counts as dead. */
+  until: number;
+}
 
 /**
  * Which services have a living instance. The key-value store tells nobody that an entry has expired, so this keeps a clock of its own;
  * the clock stands while the bus is away, because then nobody could have renewed anything.
  */
 export class Instances {
-  /** Key `<service>.<instance>` to the moment, in milliseconds of `performance.now()`, when it counts as dead. */
-  readonly #until = new Map<string, number>();
+  /** By key `<service>.<instance>`. */
+  readonly #living = new Map<string, Life>();
+  readonly #leaving = new Set<Life>();
+  readonly #held = new Set<Held>();
 
   /** True when this changed whether the service lives. */
   seen(key: string, now = performance.now()): boolean {
     const service = serviceOf(key);
     const before = this.alive(service);
-    this.#until.set(key, now + TTL_MS);
+    const since = this.#living.get(key)?.since ?? now;
+    this.#living.set(key, { service, since, until: now + TTL_MS });
     return !before;
   }
 
-  gone(key: string): boolean {
-    return this.#until.delete(key) && !this.alive(serviceOf(key));
+  /** Left in order. */
+  gone(key: string, now = performance.now()): boolean {
+    const life = this.#living.get(key);
+    if (life === undefined) return false;
+    this.#leaving.add({ ...life, until: now + LEAVING_MS });
+    this.#living.delete(key);
+    return !this.alive(life.service);
   }
 
-  /** True when a service lost its last instance. */
+  /** True when a service lost its last instance. Tells the calls that nobody can be working on any more. */
   expire(now = performance.now()): boolean {
+    const dead = new Set<string>();
     let lost = false;
-    for (const [key, until] of this.#until) if (until <= now) lost = this.gone(key) || lost;
+    for (const [key, { service, until }] of this.#living) {
+      if (until > now) continue;
+      this.#living.delete(key);
+      dead.add(service);
+      lost = !this.alive(service) || lost;
+    }
+    for (const life of this.#leaving) {
+      if (life.until > now) continue;
+      this.#leaving.delete(life);
+      dead.add(life.service);
+    }
+    if (dead.size > 0) for (const held of this.#held) if (dead.has(held.service)) this.#check(held);
     return lost;
+  }
+
+  /**
+   * A call that has been sent to a service: `abandoned` is told, once, when every instance that may have taken it is dead. NATS tells the
+   * caller of a killed instance nothing, so without this a call waits for its whole deadline. Returns the way to let go.
+   */
+  hold(service: string, abandoned: () => void, sent = performance.now()): () => void {
+    const held = { service, sent, abandoned };
+    this.#held.add(held);
+    return () => void this.#held.delete(held);
+  }
+
+  #check(held: Held): void {
+    const mayHave = ({ service, since }: Life): boolean =>
+      service === held.service && since <= held.sent + SEEN_LATE_MS;
+    for (const life of this.#living.values()) if (mayHave(life)) return;
+    for (const life of this.#leaving) if (mayHave(life)) return;
+    this.#held.delete(held);
+    held.abandoned();
   }
 
   /** After an outage of the bus everybody gets the time to renew again. */
   forgive(now = performance.now()): void {
-    for (const key of this.#until.keys()) this.#until.set(key, now + TTL_MS);
+    for (const life of this.#living.values()) life.until = now + TTL_MS;
   }
 
   alive(service: string): boolean {
-    for (const key of this.#until.keys()) if (serviceOf(key) === service) return true;
+    for (const life of this.#living.values()) if (life.service === service) return true;
     return false;
   }
+}
+
+interface Held {
+  service: string;
+  sent: number;
+  abandoned: () => void;
 }
 
 const serviceOf = (key: string): string => key.slice(0, key.indexOf('.'));
