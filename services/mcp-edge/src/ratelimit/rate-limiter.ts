@@ -52,11 +52,15 @@ export class RateLimiter {
       return undefined;
     }
     if (window.spent) return this.#refuse();
-    return this.#lease(caller.caller_hash, window).then(() => this.#afterLease(window));
+    return this.#leased(caller.caller_hash, window);
   }
 
-  #afterLease(window: Window): HttpRefusal | undefined {
-    if (window.left <= 0) return this.#refuse();
+  /** A burst may use up a block before all that waited for it had their turn: those lease the next one. */
+  async #leased(hash: string, window: Window): Promise<HttpRefusal | undefined> {
+    while (window.left <= 0) {
+      if (window.spent) return this.#refuse();
+      await this.#lease(hash, window);
+    }
     window.left--;
     return undefined;
   }
