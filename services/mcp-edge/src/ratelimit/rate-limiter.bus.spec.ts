@@ -64,7 +64,7 @@ describe('the limit of a minute', () => {
   it('of a burst at the beginning of a window holds too', async () => {
     const l = limiter(30);
     const caller = somebody();
-    const answers = await Promise.all(Array.from({ length: 100 }, () => l.take(caller)));
+    const answers = await Promise.all(Array.from({ length: 100 }, async () => l.take(caller)));
     expect(answers.filter((answer) => answer === undefined)).toHaveLength(30);
   });
   it('does not reach the development bypass, and none is applied when it is off', async () => {
