@@ -340,3 +340,41 @@ describe('a call that is answered as a stream', () => {
     expect(text).toMatch(/^(: keep-alive\n\n)+event: message\n/);
   });
 });
+
+describe('around the calls', () => {
+  it('a missing scope is a 403 with a challenge, before any stream begins', async () => {
+    const reader = rawClient(edge.origin, await edge.token({ scope: 'mcp:cortex:read' }));
+    const session = await open('2025-11-25', reader);
+    const { status, headers, json } = await reader.ask(inSession(session, tool(3, 'sample_slow', { ms: 0 }), both));
+    expect([status, json.id, json.error.code]).toEqual([403, 3, -32603]);
+    expect(headers['www-authenticate']).toMatch(/error="insufficient_scope", scope="mcp:cortex:write"/);
+  });
+
+  it('every request leaves its record, and a call its two', async () => {
+    const session = await open();
+    await raw.ask(inSession(session, rpc(1, 'tools/list')));
+    await raw.ask(inSession(session, rpc(2, 'no/such/method\n')));
+    await raw.ask(inSession(session, tool(3, 'sample_echo', { text: 'x' })));
+    await raw.ask({ method: 'DELETE', headers: { 'mcp-session-id': session } });
+    const records = await eventually(async () => {
+      const mine = (await edge.records()).filter((r) => 'mcp_session_id' in r && r.mcp_session_id === session);
+      return mine.length >= 5 && mine;
+    });
+    const said = records.map((r) => ('method' in r ? r.method : r.type));
+    expect(said.sort()).toEqual(['DELETE', 'ToolCallFinished', 'initialize', 'tools/list', 'unknown']);
+    const list = records.find((r) => 'method' in r && r.method === 'tools/list');
+    expect(list).toMatchObject({ era: 'legacy', outcome: 'succeeded', tools_listed: expect.any(Number) });
+  });
+
+  it('a batch takes a permit for each of its requests', async () => {
+    const tight = await startEdge({ env: { CORTEX_RATE_LIMIT_PER_MINUTE: '10' } });
+    const client = rawClient(tight.origin, await tight.token());
+    const session = await open('2025-03-26', client);
+    const batch = Array.from({ length: 20 }, (_, i) => rpc(i, 'ping'));
+    const { json } = await client.ask(inSession(session, batch));
+    const refused = json.filter(({ error }: { error?: { code: number } }) => error?.code === 429);
+    expect(refused.length).toBeGreaterThanOrEqual(10);
+    expect((await client.ask(inSession(session, rpc(1, 'ping')))).status).toBe(429);
+    await tight[Symbol.asyncDispose]();
+  }, 60_000);
+});
