@@ -46,10 +46,10 @@ describe('a call that was sent to a service', () => {
     const instances = new Instances();
     instances.seen('team.a', 0);
     const call = sentAt(instances, 1_000);
-    instances.seen('team.b', 2_500);
+    instances.seen('team.b', 1_300);
     instances.expire(10_000);
     expect(call.told()).toBe(0);
-    instances.expire(12_500);
+    instances.expire(11_300);
     expect(call.told()).toBe(1);
   });
   it('is left to an instance that leaves in order, as long as that may finish it', () => {

@@ -1,8 +1,8 @@
 import { BUCKETS } from '@cortex/contracts';
 
 const TTL_MS = BUCKETS.nodes.ttl_s * 1000;
-/** An instance takes calls a moment before it is seen. */
-const SEEN_LATE_MS = 2_000;
+/** An instance takes calls a moment before it is seen. Shorter than any restart, or the successor would count as the holder. */
+const SEEN_LATE_MS = 300;
 /** An instance that leaves in order still finishes what it has; after this it is gone. */
 const LEAVING_MS = 30_000;
 
