@@ -87,6 +87,8 @@ export default defineConfig({
     layer('services/cli/src/bench/**', FIXTURES),
     // Reads the streams as the provisioner, the only one who may make a consumer.
     layer('services/cli/src/events/**', FIXTURES),
+    // Fixtures of specs of the whole.
+    layer('services/cli/src/faults/**'),
     layer('services/cli/src/**/*.spec.ts'),
     {
       // Who reads the environment.
