@@ -73,7 +73,8 @@ export class Call implements ToolContext {
     return this.flight.signal;
   }
   get deadline_ms(): number {
-    return Math.max(0, Math.round(this.flight.deadline - performance.now()));
+    const left = Math.round(this.flight.deadline - performance.now());
+    return Math.min(this.request.deadline_ms, Math.max(0, left));
   }
   get log(): Logger {
     return (this.#log ??= this.host.log.child({ call_id: this.call_id, call: this.name, ...this.#traceIds() }));
@@ -137,7 +138,7 @@ export class Call implements ToolContext {
           ...(this.mode !== undefined && { mode: this.mode }),
           args,
           deadline_ms: this.deadline_ms,
-          ...(key !== undefined && { idempotency_key: key }),
+          idempotency_key: key,
           ...(this.request.caller !== undefined && { caller: this.request.caller }),
           ...this.#traceparent(span),
         },

@@ -42,14 +42,18 @@ describe('ids of a call', () => {
     expect(keyed().next('wp')).toMatch(/^wp_[0-9a-f]{8}-[0-9a-f]{4}-8/);
   });
 
-  it('of things are the same when the call is resumed, those of commits are new', () => {
+  it('of things are the same when the call is resumed, those of commits and questions are new', () => {
     const resumed = { ...request, resume: true };
     expect(idsOf(resumed, 'tool').next()).toBe(idsOf(request, 'tool').next());
     expect(idsOf(resumed, 'tool').commit()).not.toBe(idsOf(resumed, 'tool').commit());
+    expect(idsOf(resumed, 'tool').ask()).not.toBe(idsOf(resumed, 'tool').ask());
   });
 
-  it('give a question to another service a key only when the call has one', () => {
-    expect(idsOf(request, 'tool').ask()).toBeUndefined();
+  it('let no commit of an asked service be taken for one of the asking service, or of another question', () => {
+    const asking = idsOf(request, 'tool');
+    const asked = () => idsOf({ ...request, idempotency_key: asking.ask() }, 'command');
+    expect(new Set([asking, asked(), asked()].map((one) => one.commit())).size).toBe(3);
+    expect(idsOf(request, 'tool').ask()).toBe(idsOf(request, 'tool').ask());
     expect(keyed().ask()).toBe(keyed().ask());
   });
 });

@@ -7,13 +7,16 @@ export interface CallIds {
   commit(): string;
   /** For the next new thing. */
   next(prefix?: string): string;
-  /** Key under which the next question to another service is asked, so that its commits are found again too. */
-  ask(): string | undefined;
+  /**
+   * Key under which the next question to another service is asked, so that its commits are found again too. Also without a
+   * key of the call: both services know the call by one id, and ids made of that alone would be the same in both.
+   */
+  ask(): string;
 }
 
 /**
  * Ids that a repeat of the same call finds again: of a keyed call they are made of caller, workspace, name, key and a number,
- * else of the call's own id. Commits of a resumed try are the exception: it decides something new at the same place.
+ * else of the call's own id. Commits and questions of a resumed try are the exception: it does something new at the same place.
  */
 export function idsOf(request: BusRequest, name: string): CallIds {
   const key = request.idempotency_key;
@@ -29,7 +32,7 @@ export function idsOf(request: BusRequest, name: string): CallIds {
       const id = uuidOf(JSON.stringify([...seed, `id ${things++}`]), key === undefined ? request.call_id : '');
       return prefix === undefined ? id : `${prefix}_${id}`;
     },
-    ask: () => (key === undefined ? undefined : digest(`ask ${asked++}`)),
+    ask: () => (request.resume === true ? randomUUID() : digest(`ask ${asked++}`)),
   };
 }
 

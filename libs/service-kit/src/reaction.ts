@@ -24,7 +24,7 @@ export interface ReactionContext extends Pick<
   ToolContext,
   'now' | 'newId' | 'workspace' | 'execute' | 'load' | 'read' | 'ask' | 'get' | 'log'
 > {
-  /** Aborts when the service stops or the bus is lost: the event will come again. */
+  /** Aborts when the service stops: the event will come again. */
   readonly signal: AbortSignal;
   /** How often this commit has been delivered, 1 for the first time. */
   readonly delivery: number;
@@ -66,7 +66,8 @@ async function react(
 ) {
   const parent = contextOf(event.traceparent);
   const span = host.tracer.startSpan(`react ${name}`, { kind: SpanKind.CONSUMER }, parent);
-  const flight = new Flight(event.commit_id, performance.now() + ASK_MS);
+  // A reaction may take as long as it needs; each of its questions has the time that the request says.
+  const flight = new Flight(event.commit_id, Infinity);
   const abort = () => flight.abort(ctx.signal.reason);
   if (ctx.signal.aborted) abort();
   ctx.signal.addEventListener('abort', abort);

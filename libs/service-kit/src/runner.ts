@@ -108,9 +108,10 @@ export class CallRunner {
       parent,
     );
     const call = new Call(host, request, name, flight, span, trace.setSpan(parent, span));
-    const working = context.with(call.spanContext, async () => work(call));
     // The caller is answered at once when its call ends early; the handler has `signal`, and the drain still waits for it.
+    // Listened to before the work begins, which may find its call ended already.
     const ended = new Promise<never>((_, reject) => (flight.onEnd = reject));
+    const working = context.with(call.spanContext, async () => work(call));
     void working.then(
       () => this.inFlight.done(flight),
       () => this.inFlight.done(flight),
