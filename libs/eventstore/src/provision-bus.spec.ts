@@ -198,6 +198,16 @@ describe('the bus', () => {
     }
   }, 20_000);
 
+  it('T82 lets no service clear a bucket by a message that rolls up what was before it', async () => {
+    const bus = buses.get('ticket')!;
+    const owners = await bus.kv('cortex_tools').get('_owners');
+    for (const what of ['all', 'sub']) {
+      const headers = { 'Nats-Rollup': what };
+      await expect(bus.publishAcked('$KV.cortex_tools.ticket', '{}', { headers })).rejects.toBeDefined();
+    }
+    expect(await bus.kv('cortex_tools').get('_owners')).toMatchObject({ revision: owners!.revision });
+  });
+
   it('T80 a refused request fails at once with the refusal instead of at its deadline', async () => {
     const bus = buses.get('ticket')!;
     const began = performance.now();

@@ -102,7 +102,8 @@ function streams({ retention, replicas = 1 }: ProvisionBusOptions): (Partial<Str
     name: `KV_${name}`,
     subjects: [`$KV.${name}.>`],
     max_msgs_per_subject: 1,
-    allow_rollup_hdrs: true,
+    // By one such message whoever may write one key could clear the whole bucket. Said, since older homes have it on.
+    allow_rollup_hdrs: false,
     deny_delete: true,
     max_age: ttl_s * SECOND,
     // The server wants it to be no longer than the age.
