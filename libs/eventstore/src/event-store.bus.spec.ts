@@ -69,6 +69,19 @@ describe('a command', () => {
     });
   });
 
+  it('is decided on every commit, also when a replica that lags knows nothing of those in between', async () => {
+    for (let n = 0; n < 3; n++) await add('behind');
+    const direct = { ...bus.direct, next: () => Promise.resolve(null) };
+    const lagging = new Proxy(bus, {
+      get: (target, key) => {
+        if (key === 'direct') return direct;
+        const value: unknown = Reflect.get(target, key, target);
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      },
+    });
+    expect(await total('behind', new EventStore({ bus: lagging }))).toBe(3);
+  });
+
   it('that has nothing new to record sends nothing', async () => {
     const { seq } = await add('done');
     const closed = await store.execute(counter, 'ws', 'done', { type: 'CloseCounter' }, ctx());

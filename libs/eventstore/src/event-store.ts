@@ -256,9 +256,11 @@ export class EventStore {
   async #after(seq: number, last: StoredMessage, subject: string, fromLeader: boolean): Promise<StoredMessage> {
     if (last.headers?.get(EXPECTED) === String(seq)) return last;
     const { direct } = this.#bus;
-    const message = fromLeader
-      ? await direct.nextFromLeader(EVENTS_STREAM, subject, seq + 1)
-      : await direct.next(EVENTS_STREAM, subject, seq + 1);
+    // A replica that lags says that there is nothing yet. To believe it would leave commits out of a state that has the
+    // newest sequence, and the expected sequence would guard nothing: so the leader is asked.
+    const message =
+      (fromLeader ? null : await direct.next(EVENTS_STREAM, subject, seq + 1)) ??
+      (await direct.nextFromLeader(EVENTS_STREAM, subject, seq + 1));
     return message ?? last;
   }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Bus } from '@cortex/bus';
+import { headers, type Bus } from '@cortex/bus';
 import { counters, eventually, natsFixture, type NatsFixture } from '@cortex/testing';
 import { consumerState, Pull } from './pull.js';
 
@@ -71,6 +71,9 @@ describe('a pull', () => {
     forger.publish(inboxes[0]!, 'forged', { reply: `$JS.ACK.${STREAM}.${counters.name}.1.999999.4.1.0` });
     forger.publish(inboxes[0]!, 'forged', { reply: `$JS.ACK.${STREAM}.other.1.999999.4.1.0` });
     forger.publish(inboxes[0]!, 'forged');
+    const withHeaders = headers();
+    withHeaders.set('Cortex-Commit', 'x');
+    forger.publish(inboxes[0]!, 'forged', { headers: withHeaders });
     await forger.nc.flush();
     const { seq } = await put();
     expect((await waiting).map((message) => message.seq)).toEqual([seq]);

@@ -145,6 +145,7 @@ export class Pull {
     }
     switch (message.headers?.code) {
       case undefined:
+      case 0: // headers without a status
         return; // no delivery of this consumer: whoever sent it, it is nothing to us (T81)
       case 100:
         return;

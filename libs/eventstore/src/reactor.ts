@@ -3,7 +3,7 @@ import { assertVersions, type EventShape, type EventVersions } from './decider.j
 import { assertConsumer, type Of } from './projection.js';
 
 export interface ReactorContext {
-  /** Aborts when the runner stops or the bus is lost; what was begun may come again. */
+  /** Aborts when the runner stops; what was begun comes again. */
   signal: AbortSignal;
   /** How often this commit has been delivered, 1 for the first time. */
   delivery: number;
