@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '@cortex/testing';
 import { Client, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { startEdge, type EdgeFixture } from '../testing/edge-fixture.js';
-import { sampleService } from '../testing/sample-tools.js';
+import { sampleService, seen } from '../testing/sample-tools.js';
 
 let edge: EdgeFixture;
 let headers: Record<string, string>;
@@ -56,6 +57,7 @@ describe('the SDK v1 client (2025-11-25)', () => {
     });
     setTimeout(() => give.abort(), 300);
     await expect(call).rejects.toThrow('aborted');
+    await eventually(() => seen.cancelled.has('v1'));
     await client.close();
   });
 });
