@@ -1,8 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { isCortexError, notFound, sha256Hex, unavailable, type BusRequest, type CortexError } from '@cortex/contracts';
+import {
+  internal,
+  isCortexError,
+  notFound,
+  sha256Hex,
+  unavailable,
+  type BusRequest,
+  type CortexError,
+} from '@cortex/contracts';
 import type { RemoteAction } from '@cortex/contracts/device';
 import { firstChars } from '@cortex/contracts/text';
-import type { EventStore } from '@cortex/eventstore';
+import { redact, type EventStore } from '@cortex/eventstore';
 import { result, STORE, type ContentBlock, type ToolContext, type ToolResult } from '@cortex/service-kit';
 import { z } from 'zod';
 import { DeviceHub } from '../adapters/device-hub.js';
@@ -59,7 +67,8 @@ export async function runCommand<S extends z.ZodObject, T>(
     command_id: id,
     device,
     action,
-    target: firstChars(command.target, 200),
+    // Before it is cut: half a secret has no shape that could be known.
+    target: firstChars(redact(command.target), 200),
     description: command.description ?? '',
     offline: !hub.isOnline(device),
   };
@@ -86,13 +95,18 @@ export async function runCommand<S extends z.ZodObject, T>(
       meta: { 'cortex/provenance': { device, trust: 'untrusted' } },
     });
   } catch (error) {
-    if (isCortexError(error)) await recordFailure(ctx, id, error);
+    // Whatever broke: a command that was issued has one end on record.
+    await recordFailure(
+      ctx,
+      id,
+      isCortexError(error) ? error : internal(undefined, 'its result could not be taken', ''),
+    );
     throw error;
   }
 }
 
 async function recordFailure(ctx: ToolContext, id: string, error: CortexError): Promise<void> {
-  const message = firstChars(error.message, 500);
+  const message = firstChars(redact(error.message), 500);
   await commit(ctx, id, { type: 'FailCommand', reason: failureOf(error), message }).catch((cause: unknown) =>
     ctx.log.warn({ err: cause, command_id: id }, 'a failed command could not be recorded'),
   );

@@ -501,3 +501,10 @@ function pngOf(width: number, height: number): Buffer {
     chunk('IEND', Buffer.alloc(0)),
   ]);
 }
+
+it('T89 leaves no part of a secret in the record of a command, also where the record is cut', async () => {
+  const command = `echo ${'x'.repeat(180)} ghp_${'A'.repeat(36)}`;
+  await fleet.app.call(remoteBash, { device, command }, { workspace: 'w-secret' });
+  const [issued] = await events('w-secret');
+  expect(issued?.data['target']).not.toContain('ghp_');
+});
