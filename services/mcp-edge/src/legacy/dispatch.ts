@@ -6,6 +6,9 @@ import { errorOf, resultOf, type Json, type LegacyRequest, type Reply } from './
 
 const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
+/** Characters of a client's own text that an error gives back. */
+const MAX_ECHO = 512;
+
 /** Where a request came from, as far as its answer depends on it. */
 export interface Origin {
   exchange: HttpExchange;
@@ -27,11 +30,11 @@ export function createDispatch(
 ): Dispatch {
   const noResource = (uri: unknown): Reply =>
     typeof uri === 'string'
-      ? errorOf(-32002, 'Resource not found', { uri })
+      ? errorOf(-32002, 'Resource not found', { uri: uri.slice(0, MAX_ECHO) })
       : errorOf(-32602, 'params.uri is missing; name the resource');
   const noPrompt = (name: unknown): Reply =>
     typeof name === 'string'
-      ? errorOf(-32602, `Unknown prompt: ${name}`)
+      ? errorOf(-32602, `Unknown prompt: ${name.slice(0, MAX_ECHO)}`)
       : errorOf(-32602, 'params.name is missing; name the prompt');
   /** Everything fits on one page, so no cursor was ever given out. */
   const page = (params: Json, list: () => Reply): Reply =>
@@ -118,9 +121,9 @@ export function createDispatch(
     try {
       reply = Object.hasOwn(methods, method)
         ? await (methods[method] as Method)(origin, params, request, cancel)
-        : errorOf(-32601, `Unknown method: ${method.slice(0, 100)}`);
+        : errorOf(-32601, `Unknown method: ${method.slice(0, MAX_ECHO)}`);
     } catch (error) {
-      log('error', 'a legacy request failed', { method: method.slice(0, 100), error });
+      log('error', 'a legacy request failed', { method: method.slice(0, MAX_ECHO), error });
       reply = errorOf(-32603, toWireError(error, origin.exchange.request_id).message);
     }
     record(origin, request, reply);
