@@ -1,8 +1,9 @@
-import { createHmac, createSecretKey } from 'node:crypto';
 import { type Outcome, subjects, type WireError } from '@cortex/contracts';
 import type { EdgeTool } from '../catalog/edge-tool.js';
 import type { CallerContext } from '../seams.js';
 import type { CallContext } from './call-context.js';
+import { isoNow } from './ids.js';
+import { keyedHash } from './keyed-hash.js';
 
 const SELF = 'mcp-edge';
 /** Calls of tools that do not exist share one subject: their names come from outside. The record holds the name. */
@@ -29,7 +30,8 @@ interface CallerPart {
  * per record would cost more than everything else that the edge does with a call.
  */
 export class RecordText {
-  readonly #key: ReturnType<typeof createSecretKey>;
+  /** First 16 hex digits of HMAC-SHA-256. */
+  readonly hash: (text: string) => string;
   readonly #callers = new WeakMap<CallerContext, CallerPart>();
   readonly #tools = new WeakMap<EdgeTool, { begin: string; end: string; subject: string }>();
 
@@ -38,12 +40,7 @@ export class RecordText {
     private readonly replica: string,
     private readonly catalogVersion: () => number,
   ) {
-    this.#key = createSecretKey(Buffer.from(auditHashKey));
-  }
-
-  /** First 16 hex digits of HMAC-SHA-256. */
-  hash(text: string): string {
-    return createHmac('sha256', this.#key).update(text).digest('hex').slice(0, 16);
+    this.hash = keyedHash(auditHashKey);
   }
 
   /** Subject of a call's records, and the fields that both share as the inside of a JSON object. */
@@ -61,7 +58,7 @@ export class RecordText {
   finished(ctx: CallContext, fields: string, ending: Ending): string {
     const { caller, revision, origin, mcp_session_id, request_id } = ctx.input;
     const duration = Math.round((performance.now() - ctx.started) * 1000) / 1000;
-    const always = `"finished_at":"${new Date().toISOString()}","outcome":"${ending.outcome}","classes":${ctx.classes.length === 0 ? '[]' : JSON.stringify(ctx.classes)},"duration_ms":${duration},"result_bytes":${ending.result_bytes},"protocol_version":"${revision}","replica":"${this.replica}","catalog_version":${this.catalogVersion()}`;
+    const always = `"finished_at":"${isoNow()}","outcome":"${ending.outcome}","classes":${ctx.classes.length === 0 ? '[]' : JSON.stringify(ctx.classes)},"duration_ms":${duration},"result_bytes":${ending.result_bytes},"protocol_version":"${revision}","replica":"${this.replica}","catalog_version":${this.catalogVersion()}`;
     const sometimes =
       member('error_kind', ending.error?.kind) +
       member('reason', ending.error?.reason) +

@@ -10,7 +10,7 @@ import type { CallContext, Refusal } from './call-context.js';
 import { askService, type Delivered, type Reply, sendCancel } from './dispatch.js';
 import { GATES, type GateWorld } from './gates.js';
 import type { Idempotency } from './idempotency.js';
-import { callId, randomHex16 } from './ids.js';
+import { callId, isoNow, randomHex16 } from './ids.js';
 import { LastSeqs } from './last-seqs.js';
 import type { LocalTools } from './local-tools.js';
 import type { Ending } from './record-text.js';
@@ -85,7 +85,7 @@ export class CallPipeline {
     return {
       input,
       call_id,
-      at: new Date().toISOString(),
+      at: isoNow(),
       started: performance.now(),
       span,
       trace_id,

@@ -11,6 +11,7 @@ import {
 } from '@cortex/testing';
 import { mcpEdgeService } from '../mcp-edge.module.js';
 import { type EdgeFixture, startEdge } from '../testing/edge-fixture.js';
+import { listen } from '../testing/listen.js';
 import { echo, sampleService } from '../testing/sample-tools.js';
 
 let nats: NatsFixture;
@@ -40,7 +41,7 @@ const fault = (answer: Awaited<ReturnType<EdgeFixture['call']>>) => answer.body.
 
 describe('the tools of a service', () => {
   it('appear within a second of its announcement, with list_changed to who listens', async () => {
-    await using stream = await listen();
+    await using stream = await listen(edge);
     expect(await names()).not.toContain('sample_echo');
     await start();
     const started = performance.now();
@@ -87,7 +88,7 @@ describe('the tools of a service', () => {
   }, 30_000);
 
   it('a list that did not change for a caller is not told to it', async () => {
-    await using stream = await listen(await edge.token({ scope: '' }));
+    await using stream = await listen(edge, await edge.token({ scope: '' }));
     await start();
     await eventually(async () => (await names()).includes('sample_echo'));
     expect(stream.events.filter((event) => event.method === 'notifications/tools/list_changed')).toEqual([]);
@@ -113,56 +114,3 @@ it('T83 a tool that is announced by a service that does not own it is ignored', 
   expect(tools.filter((tool: { description: string }) => tool.description === 'Stolen.')).toEqual([]);
   await bus.close();
 });
-
-interface Listening extends AsyncDisposable {
-  // oxlint-disable-next-line typescript/no-explicit-any -- notifications are looked at field by field
-  events: any[];
-}
-
-async function listen(token?: string): Promise<Listening> {
-  const stop = new AbortController();
-  const bearer = token ?? (await edge.token());
-  const meta = {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientCapabilities': {},
-  };
-  const response = await fetch(edge.url, {
-    method: 'POST',
-    signal: stop.signal,
-    headers: {
-      authorization: `Bearer ${bearer}`,
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': 'subscriptions/listen',
-    },
-    body: JSON.stringify({
-      jsonrpc: '2.0',
-      id: 'sub',
-      method: 'subscriptions/listen',
-      params: { notifications: { toolsListChanged: true }, _meta: meta },
-    }),
-  });
-  expect(response.headers.get('content-type')).toBe('text/event-stream');
-  const events: Listening['events'] = [];
-  const reading = (async () => {
-    let text = '';
-    for await (const chunk of response.body ?? []) {
-      text += Buffer.from(chunk).toString();
-      const blocks = text.split('\n\n');
-      text = blocks.pop() ?? '';
-      for (const block of blocks) {
-        const data = block.split('\n').find((line) => line.startsWith('data: '));
-        if (data !== undefined) events.push(JSON.parse(data.slice(6)));
-      }
-    }
-  })().catch(() => undefined);
-  await eventually(() => events.length > 0);
-  return {
-    events,
-    async [Symbol.asyncDispose]() {
-      stop.abort();
-      await reading;
-    },
-  };
-}
