@@ -51,7 +51,7 @@ beforeAll(async () => {
   const bus = await busOf();
   await stream(bus, 'T', { subjects: ['t.>'], duplicate_window: 120e9 });
   await stream(bus, 'FULL', { subjects: ['full.>'], max_msgs: 1, discard: 'new' });
-  await stream(bus, 'KV_b', { subjects: ['$KV.b.>'], max_msgs_per_subject: 1, allow_rollup_hdrs: true });
+  await stream(bus, 'KV_b', { subjects: ['$KV.b.>'], max_msgs_per_subject: 1 });
   await stream(bus, 'cortex_blobs', { subjects: ['cortex.blob.>'] });
 });
 afterEach(async () => {
@@ -141,6 +141,17 @@ describe('a request', () => {
     const kinds = (await Promise.all(all)).map((error) => isCortexError(error) && error.kind);
     expect(kinds.filter((kind) => kind === 'resource_exhausted')).toHaveLength(1);
     expect(kinds.filter((kind) => kind === 'deadline_exceeded')).toHaveLength(MAX_WAITING);
+  });
+
+  it('that waits keeps no record out of the log, however many there are', async () => {
+    const bus = await busOf();
+    bus.subscribe('mute', () => {});
+    await bus.nc.flush();
+    const all = Array.from({ length: MAX_WAITING }, () => failure(bus.request('mute', '', { timeoutMs: 1000 })));
+    const { seq } = await bus.publishAcked('t.full_house', 'a record');
+    expect(await bus.direct.last('T', 't.full_house')).toMatchObject({ seq });
+    expect(bus.waiting).toBe(MAX_WAITING);
+    await Promise.all(all);
   });
 
   it('P85 over the announced limit, headers counted, is refused before it is sent', async () => {

@@ -38,7 +38,7 @@ export async function publishAcked(
     try {
       // Without an id a second try could be stored twice, so there is one, and it has all the time.
       const tryMs = msgId === undefined ? left : Math.min(TRY_MS, left);
-      return readAck(await mux.request(subject, data, { timeoutMs: tryMs, headers, signal }), subject);
+      return readAck(await mux.request(subject, data, { timeoutMs: tryMs, headers, signal, ofLog: true }), subject);
     } catch (error) {
       if (!isCortexError(error) || !isLost(error)) throw error;
       sent ||= error.details?.['outcome'] === 'unknown';
@@ -113,7 +113,7 @@ function fromApi(error: ApiError, subject: string): CortexError {
 
 /** Reads of stored messages without a consumer. */
 export function directReader(mux: CallMux): DirectReader {
-  const ask = (subject: string, body: string) => mux.request(subject, body, { timeoutMs: READ_MS });
+  const ask = (subject: string, body: string) => mux.request(subject, body, { timeoutMs: READ_MS, ofLog: true });
 
   const direct = async (subject: string, body: string): Promise<StoredMessage | null> => {
     const message = await ask(subject, body);

@@ -28,6 +28,8 @@ type Outgoing = [subject: string, data: string | Uint8Array, options: PublishOpt
 
 /** Calls that wait at most; what is above is refused before it is sent. */
 export const MAX_WAITING = 1024;
+/** With what JetStream answers: its answers come at once, and a full house of slow calls must not keep their records out. */
+const MAX_WITH_LOG = 2 * MAX_WAITING;
 const SWEEP_MS = 50;
 const DEFAULT_MAX_PAYLOAD = 1024 * 1024;
 
@@ -103,14 +105,15 @@ export class CallMux {
     if (this.#up) this.#enqueue([subject, data, options]);
   }
 
-  request(subject: string, data: string | Uint8Array, options: RequestOptions): Promise<Msg> {
+  request(subject: string, data: string | Uint8Array, options: RequestOptions & { ofLog?: true }): Promise<Msg> {
     const { timeoutMs, headers, signal } = options;
     return new Promise((resolve, reject) => {
       if (!this.#up) return reject(notSent());
       if (signal?.aborted) return reject(aborted('was not sent'));
-      if (this.#waiting.size >= MAX_WAITING) {
+      const most = options.ofLog ? MAX_WITH_LOG : MAX_WAITING;
+      if (this.#waiting.size >= most) {
         return reject(
-          resourceExhausted(undefined, `${MAX_WAITING} calls of this process wait already`, 'try again in a moment'),
+          resourceExhausted(undefined, `${most} calls of this process wait already`, 'try again in a moment'),
         );
       }
       this.#assertSize(data, headers); // what an executor throws is a rejection
