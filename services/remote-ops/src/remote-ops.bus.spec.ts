@@ -239,10 +239,22 @@ describe('two instances', () => {
     await using first = await joinRaw({ port: dying.port, token: dying.token, device: name, key, joinCode });
     await using living = await start(env);
     await living.online(name);
+    const request = { v: 1 as const, call_id: 'c1', workspace_id: null, scope: {}, args: {}, deadline_ms: 60_000 };
+    const running = living.app
+      .get(DeviceHub)
+      .run(
+        name,
+        { commandId: randomBytes(8).toString('hex'), action: 'bash', params: { command: 'true' }, timeoutMs: 60_000 },
+        { ...request, principal: { type: 'user', id: 'per_1', roles: [] } },
+        new AbortController().signal,
+      );
+    running.catch(() => undefined);
+    await first.next('command');
     // As a kill does: its bus connection is gone, and nobody took back what it had announced.
     await dying.app.host.bus.nc.close();
     await using second = await joinRaw({ port: living.port, token: living.token, device: name, key });
     expect(second.socket.readyState).toBe(second.socket.OPEN);
+    await expect(running).rejects.toMatchObject({ kind: 'unavailable', details: { failure: 'disconnected' } });
     first.socket.terminate();
   }, 60_000);
 });

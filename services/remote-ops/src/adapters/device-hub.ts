@@ -170,19 +170,25 @@ export class DeviceHub implements OnApplicationBootstrap, OnApplicationShutdown 
     const cancel = (): void =>
       this.bus.publish(subjects.node(SERVICE, instance, 'cancel'), JSON.stringify({ commandId: call.commandId }));
     signal.addEventListener('abort', cancel, { once: true });
+    // A holder that was killed answers nothing, ever; but it also stops to say that it holds the device.
+    const lost = new AbortController();
+    const watch = setInterval(() => this.#remote(device)?.instance !== instance && lost.abort(), 1_000);
     try {
       // The holder ends the command in time; the second on top brings its word back.
       const deadline_ms = call.timeoutMs + 1_000;
       const subject = subjects.node(SERVICE, instance, 'command');
-      const { data } = await ask(this.bus, subject, { ...request, args: { device, ...call }, deadline_ms }, signal);
+      const either = AbortSignal.any([signal, lost.signal]);
+      const { data } = await ask(this.bus, subject, { ...request, args: { device, ...call }, deadline_ms }, either);
       return data as Record<string, unknown>;
     } catch (error) {
       if (!isCortexError(error) || error.details?.['failure'] !== undefined) throw error;
       if (error.kind === 'deadline_exceeded') throw deviceFault(device, 'timeout', `limit ${call.timeoutMs / 1000} s`);
-      if (error.kind === 'cancelled') throw deviceFault(device, 'cancelled', 'the caller waits no longer');
+      if (error.kind === 'cancelled' && !lost.signal.aborted)
+        throw deviceFault(device, 'cancelled', 'the caller waits no longer');
       this.#elsewhere.delete(device);
       throw deviceFault(device, 'disconnected', 'the server that held it was lost');
     } finally {
+      clearInterval(watch);
       signal.removeEventListener('abort', cancel);
     }
   }
