@@ -118,6 +118,18 @@ describe('a request', () => {
     expect(a.up).toBe(true);
   });
 
+  it('T81 is not made by a stored message that a read of it puts on a foreign subject', async () => {
+    const bus = await busOf();
+    const heard: string[] = [];
+    bus.subscribe('live.topic', (message) => heard.push(message.string()));
+    await bus.publishAcked('t.forged', 'forged');
+    bus.publish('$JS.API.DIRECT.GET.T.t.forged', '', { reply: 'live.topic' });
+    await bus.direct.last('T', 't.forged');
+    bus.publish('live.topic', 'told');
+    await eventually(() => heard.includes('told'));
+    expect(heard).toEqual(['told']);
+  });
+
   it('ends when its signal aborts, before or after it was sent', async () => {
     const bus = await busOf();
     bus.subscribe('mute', () => {});

@@ -222,6 +222,9 @@ class NatsBus implements Bus {
       ...(queue !== undefined && { queue }),
       callback: (error, message) => {
         if (error) return; // refused: `status` has told
+        // Permissions do not bind the subject that a read of the log is answered on: so anybody could put what lies in a
+        // stream on this one (threat T81). Reads of ours are answered to the multiplexer's inbox.
+        if (message.headers?.has('Nats-Stream')) return;
         try {
           handler(new Message(message, this.#mux));
         } catch (cause) {
