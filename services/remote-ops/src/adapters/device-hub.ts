@@ -222,11 +222,14 @@ export class DeviceHub implements OnApplicationBootstrap, OnApplicationShutdown 
   }
 
   #onCancel(message: BusMessage): void {
+    if (message.subject !== subjects.node(SERVICE, this.bus.instance, 'cancel')) return; // as below
     const parsed = z.object({ commandId: z.string() }).safeParse(jsonOf(message));
     if (parsed.success) this.#forwarded.get(parsed.data.commandId)?.abort();
   }
 
   #onHint(message: BusMessage): void {
+    // Who pulls a stored message can have it delivered here, under its own subject: nobody's hint (threat T81).
+    if (message.subject !== TOPIC) return;
     const parsed = Hint.safeParse(jsonOf(message));
     if (!parsed.success || parsed.data.instance === this.bus.instance) return;
     const hint = parsed.data;

@@ -157,6 +157,34 @@ describe('the handshake', () => {
     await fleet.offline(device.name);
     await expect(join_({ device: device.name, key: device.key })).rejects.toThrow('closed 4005');
   });
+  it('T81 takes no word about devices from a stored message that somebody pulls onto its subject', async () => {
+    const device = await joined();
+    const forger = await fleet.app.nats.busAs('provision');
+    await forger.publishAcked(
+      'cortex.evt.remote-ops._.device.forged',
+      JSON.stringify({ instance: 'x', revoked: device.name }),
+    );
+    const consumer = {
+      stream_name: 'CORTEX_EVENTS',
+      config: { durable_name: 'forger', ack_policy: 'none', filter_subject: 'cortex.evt.remote-ops._.device.forged' },
+    };
+    await forger.request('$JS.API.CONSUMER.DURABLE.CREATE.CORTEX_EVENTS.forger', JSON.stringify(consumer), {
+      timeoutMs: 2_000,
+    });
+    const heard = new Promise((resolve) =>
+      forger.subscribe(
+        'cortex.live.remote-ops.devices',
+        ({ subject }) => subject.startsWith('cortex.evt.') && resolve(subject),
+      ),
+    );
+    forger.publish('$JS.API.CONSUMER.MSG.NEXT.CORTEX_EVENTS.forger', '1', { reply: 'cortex.live.remote-ops.devices' });
+    await heard;
+    const answer = bash(device.name);
+    await device.next('command');
+    expect(device.socket.readyState).toBe(device.socket.OPEN);
+    await device[Symbol.asyncDispose]();
+    await expect(answer).rejects.toMatchObject({ kind: 'unavailable' });
+  });
   it('lets a known key come back without a code', async () => {
     const device = await joined();
     await device[Symbol.asyncDispose]();
