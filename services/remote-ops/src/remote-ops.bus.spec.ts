@@ -80,7 +80,7 @@ it('a stop of the service fails what is in flight at once, and the device is bac
   expect(await ended).toMatchObject({ kind: 'unavailable', details: { failure: 'disconnected' } });
   expect(Date.now() - began).toBeLessThan(5_000);
   kill();
-  expect(device.said).toContain('the server is shutting down; next try in 1 s');
+  await eventually(() => device.said.includes('the server is shutting down; next try in 1 s'));
   await using second = await start({ ...env, CORTEX_CLIENT_PORT: String(first.port) });
   await second.app.ask('cmd', 'add_device', { name: 'restart' });
   await second.online('restart', 20_000);
@@ -127,9 +127,18 @@ describe('T67 a client', () => {
     const { home } = await fleet.device('keyed');
     const file = join(home, 'config', 'cortex-client.key');
     expect((await stat(file)).mode & 0o777).toBe(0o600);
-    const [row] = (await devices(fleet)).filter(({ name }) => name === 'keyed');
-    expect(row).toMatchObject({ enrolled: true, online: true, revoked: false, platform: process.platform });
-    expect(row!['key_sha256']).toMatch(/^[0-9a-f]{64}$/);
+    await eventually(async () =>
+      expect(await devices(fleet)).toContainEqual({
+        name: 'keyed',
+        registered: true,
+        enrolled: true,
+        revoked: false,
+        online: true,
+        platform: process.platform,
+        last_seen_at: expect.any(String),
+        key_sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+      }),
+    );
   }, 60_000);
 });
 
@@ -166,7 +175,7 @@ describe('enrolment off', () => {
     await fleet.app.ask('cmd', 'add_device', { name: 'lax' });
     await using device = startDevice({ name: 'lax', port: fleet.port, token: fleet.token, home: await fleet.home() });
     await fleet.online('lax');
-    expect(device.said).toContain('connected');
+    await eventually(() => device.said.includes('connected'));
     expect(fleet.app.log.join('\n')).toContain('CORTEX_DEVICE_ENROLMENT=off');
   }, 60_000);
 });

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
@@ -30,10 +30,7 @@ const alive = (pid: number): boolean => {
     return false;
   }
 };
-const readStat = (pid: number): string => {
-  const { readFileSync } = process.getBuiltinModule('node:fs');
-  return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1] ?? '';
-};
+const readStat = (pid: number): string => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1] ?? '';
 const until = async (check: () => boolean): Promise<void> => {
   for (const end = Date.now() + 5_000; !check();) {
     if (Date.now() > end) throw new Error(`never true: ${check.toString()}`);
@@ -41,8 +38,9 @@ const until = async (check: () => boolean): Promise<void> => {
   }
 };
 const pidIn = async (file: string): Promise<number> => {
-  await until(() => existsSync(join(dir, file)));
-  return Number(await readFile(join(dir, file), 'utf8'));
+  const path = join(dir, file);
+  await until(() => existsSync(path) && readFileSync(path, 'utf8') !== '');
+  return Number(readFileSync(path, 'utf8'));
 };
 
 it('runs in a login shell and gives both outputs and the exit code', async () => {

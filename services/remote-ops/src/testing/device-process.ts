@@ -64,7 +64,7 @@ export function startDevice(options: {
   );
   let said = '';
   child.stderr!.on('data', (chunk: Buffer) => (said += chunk.toString()));
-  const ended = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
+  const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals);
   return {
     child,
     get said() {
