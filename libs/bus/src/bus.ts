@@ -70,6 +70,11 @@ export interface StoredMessage {
   time: string;
   headers?: MsgHdrs;
   data: Uint8Array;
+  /**
+   * It was not published here: somebody had a read of another message answered on this subject, which permissions do not
+   * prevent. Nobody who may write this subject stands behind it (threat T81).
+   */
+  copied: boolean;
 }
 
 export interface DirectReader {

@@ -218,13 +218,14 @@ class NatsBus implements Bus {
 
   #make(nc: NatsConnection, subscribed: Subscribed): void {
     const { subject, queue, handler } = subscribed;
+    const isInbox = subject.startsWith(`${inboxPrefix(this.service)}.`);
     subscribed.subscription = nc.subscribe(subject, {
       ...(queue !== undefined && { queue }),
       callback: (error, message) => {
         if (error) return; // refused: `status` has told
         // Permissions do not bind the subject that a read of the log is answered on: so anybody could put what lies in a
-        // stream on this one (threat T81). Reads of ours are answered to the multiplexer's inbox.
-        if (message.headers?.has('Nats-Stream')) return;
+        // stream on this one (threat T81). What a pull delivers to an inbox is for its reader to judge.
+        if (!isInbox && message.headers?.has('Nats-Stream')) return;
         try {
           handler(new Message(message, this.#mux));
         } catch (cause) {

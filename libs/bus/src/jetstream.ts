@@ -119,16 +119,19 @@ export function directReader(mux: CallMux): DirectReader {
     const message = await ask(subject, body);
     const { headers } = message;
     if (headers?.code === 404) return null;
-    const seq = headers?.get('Nats-Sequence');
+    // The server adds its own behind those that were stored, which somebody else may have chosen.
+    const told = (name: string): string => headers?.values(name).at(-1) ?? '';
+    const seq = told('Nats-Sequence');
     if (!headers || !seq) {
       throw internal('log', `answered a read with "${headers?.description ?? 'nothing'}"`, 'see the stream settings');
     }
     return {
-      subject: headers.get('Nats-Subject'),
+      subject: told('Nats-Subject'),
       seq: Number(seq),
-      time: headers.get('Nats-Time-Stamp'),
+      time: told('Nats-Time-Stamp'),
       headers,
       data: message.data,
+      copied: headers.values('Nats-Stream').length > 1,
     };
   };
 
@@ -141,12 +144,14 @@ export function directReader(mux: CallMux): DirectReader {
     if (reply.error) throw fromApi(reply.error, stream);
     if (!reply.message) throw internal('log', 'answered a read with nothing', 'see the stream settings');
     const { subject, seq, time, hdrs, data } = reply.message;
+    const headers = hdrs === undefined ? undefined : decodeHeaders(hdrs);
     return {
       subject,
       seq,
       time,
-      ...(hdrs !== undefined && { headers: decodeHeaders(hdrs) }),
+      ...(headers && { headers }),
       data: Buffer.from(data ?? '', 'base64'),
+      copied: headers?.has('Nats-Stream') === true,
     };
   };
 

@@ -22,7 +22,8 @@ export function kvBucket(bus: Bus, bucket: string): KvBucket {
   const read = (message: StoredMessage): Position => {
     const key = message.subject.slice(prefix.length);
     const operation = message.headers?.get('KV-Operation');
-    const gone = operation === 'DEL' || operation === 'PURGE';
+    // What nobody wrote who may is no value: better none than a forged one.
+    const gone = message.copied || operation === 'DEL' || operation === 'PURGE';
     const value = message.data.slice(); // a view would pin the whole read buffer
     const entry = { key, value, revision: message.seq, json: <T>() => JSON.parse(Buffer.from(value).toString()) as T };
     return { key, revision: message.seq, entry: gone ? null : entry };

@@ -15,6 +15,8 @@ export interface LogMessage {
   seq: number;
   headers?: MsgHdrs;
   data: Uint8Array;
+  /** It was not published to its subject, see `StoredMessage`. */
+  copied?: boolean;
 }
 
 /** One event with everything that its reader gets. */
@@ -23,8 +25,11 @@ export type AnyEvent = { type: string; data: unknown } & Recorded;
 /** `garbage` says why a message is no commit of its subject: readers skip, count and report it, and go on. */
 export type Read = { commit: Envelope } | { garbage: string };
 
+const COPIED = 'it is the answer to a read of another message';
+
 /** A reply subject can put any bytes on any subject of the stream (T81), so nothing about a message is taken on trust. */
 export function readCommit(message: LogMessage): Read {
+  if (message.copied) return { garbage: COPIED };
   const subject = parseEventSubject(message.subject);
   if (!subject) return { garbage: 'its subject is none of a commit' };
   const id = message.headers?.get(COMMIT_HEADER);
@@ -49,6 +54,7 @@ export function readEvents(message: LogMessage): { events: AnyEvent[] } | { garb
 }
 
 function readRecord(message: LogMessage): { events: AnyEvent[] } | { garbage: string } {
+  if (message.copied) return { garbage: COPIED };
   const record = parseJson(message.data) as { type?: unknown; at?: unknown; call_id?: unknown } | undefined;
   const { type, at, call_id } = record ?? {};
   if (typeof type !== 'string' || typeof at !== 'string' || typeof call_id !== 'string') {

@@ -1,11 +1,13 @@
+import { AckPolicy, jetstreamManager } from '@nats-io/jetstream';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Bus } from '@cortex/bus';
-import { ACCESS, BUCKETS, busPermissions, SERVICES, type BusUser } from '@cortex/contracts';
+import { ACCESS, BUCKETS, busPermissions, COMMIT_HEADER, SERVICES, type BusUser } from '@cortex/contracts';
 import { counters, eventually, natsFixture, type NatsFixture } from '@cortex/testing';
-import { readCommit } from './commit.js';
+import { readCommit, readEvents } from './commit.js';
 import { defineProjection, type Projection } from './projection.js';
 import { ACK_WAIT_MS, BATCH, consumersOf, provisionBus } from './provision-bus.js';
 import type { Provisionable } from './provision-database.js';
+import { Pull } from './pull.js';
 import { defineReactor } from './reactor.js';
 
 const reactor = defineReactor({ name: 'sample_reactor_v1', subject: 'cortex.evt.ticket.*.counter.*', on: {} });
@@ -227,5 +229,55 @@ describe('the bus', () => {
     bus.publish('cortex.evt.ticket._.counter.x', '{}', { reply: target });
     const stored = await eventually(async () => (await bus.direct.last('CORTEX_EVENTS', target)) ?? false);
     expect(readCommit(stored)).toHaveProperty('garbage');
+  });
+
+  it('T81 T83 what a read of the log puts on a foreign subject is no commit, no record and no value', async () => {
+    const bus = buses.get('ticket')!;
+    const own = 'cortex.evt.ticket.w1.counter.forged';
+    /** Permissions do not bind the subject that a read is answered on. */
+    const put = async (body: object, stream: string, target: string) => {
+      const data = JSON.stringify(body);
+      const { seq } = await bus.publishAcked(own, data, { headers: { [COMMIT_HEADER]: 'f' } });
+      const { direct } = buses.get('provision')!;
+      const before = (await direct.lastFromLeader(stream, target))?.seq ?? 0;
+      bus.publish(`$JS.API.DIRECT.GET.CORTEX_EVENTS`, JSON.stringify({ seq }), { reply: target });
+      return eventually(async () => {
+        const stored = await direct.lastFromLeader(stream, target);
+        return stored !== null && stored.seq > before && stored;
+      });
+    };
+    const commit = {
+      commit_id: 'f',
+      at: 'x',
+      actor: { kind: 'system', id: 'x' },
+      workspace: 'w1',
+      correlation_id: 'x',
+      causation_id: 'x',
+      events: [{ type: 'CounterClosed', version: 1, data: {} }],
+    };
+    const subject = 'cortex.evt.audit.w1.counter.victim';
+    const forged = await put(commit, 'CORTEX_EVENTS', subject);
+    expect(readCommit(forged)).toHaveProperty('garbage');
+    const direct = await bus.direct.last('CORTEX_EVENTS', subject);
+    expect(direct).toMatchObject({ subject, seq: forged.seq, copied: true });
+
+    const record = { type: 'ToolCallFinished', at: 'x', call_id: 'x' };
+    const call = await put(record, 'CORTEX_CALLS', 'cortex.call.audit.forged');
+    expect(readEvents(call)).toHaveProperty('garbage');
+    const admin = buses.get('provision')!;
+    const { consumers } = await jetstreamManager(admin.nc);
+    await consumers.add('CORTEX_CALLS', { durable_name: 'reader', ack_policy: AckPolicy.None });
+    const pull = new Pull({ bus: admin, stream: 'CORTEX_CALLS', consumer: 'reader', batch: 10 });
+    expect((await pull.next(5_000)).map((message) => readEvents(message))).toEqual([readEvents(call)]);
+    pull.close();
+
+    await put({ audit_list: 'audit', ticket_create: 'ticket' }, 'KV_cortex_tools', '$KV.cortex_tools._owners');
+    expect(await bus.kv('cortex_tools').get('_owners')).toBeNull();
+    // Provisioning makes it good again.
+    await provisionBus({ nc: admin.nc, services: [ticket, audit] });
+    expect((await bus.kv('cortex_tools').get('_owners'))?.json()).toEqual({
+      audit_list: 'audit',
+      ticket_create: 'ticket',
+    });
   });
 });

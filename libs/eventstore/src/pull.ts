@@ -188,5 +188,6 @@ function readDelivery(message: BusMessage, { stream, consumer }: PullOptions): D
   ];
   if (!(delivery > 0 && seq > 0 && deliverySeq > 0)) return null;
   const { subject, data, headers } = message;
-  return { subject, data, ...(headers && { headers }), seq, deliverySeq, delivery, pending, ack };
+  const copied = headers?.has('Nats-Stream') === true;
+  return { subject, data, ...(headers && { headers }), copied, seq, deliverySeq, delivery, pending, ack };
 }
