@@ -87,6 +87,7 @@ export function busPermissions(service: ServiceName, consumers: readonly Consume
   const sends = ACCESS.filter((row) => row.senders.includes(service)).map((row) => row.subject);
   const callers = new Set(ACCESS.filter((row) => row.owner === service).flatMap((row) => row.senders));
   const buckets = Object.values(BUCKETS) as Bucket[];
+  const writable = buckets.filter((bucket) => mayWrite(bucket, service));
   const publish = [
     ...sends,
     `cortex.evt.${service}.>`,
@@ -96,7 +97,8 @@ export function busPermissions(service: ServiceName, consumers: readonly Consume
     ...[EVENTS_STREAM, CALLS_STREAM, SSE_STREAM, ...buckets.map((b) => `KV_${b.name}`), BLOBS].map(
       (stream) => `$JS.API.STREAM.INFO.${stream}`,
     ),
-    ...[EVENTS_STREAM, BLOBS, ...buckets.map((b) => `KV_${b.name}`)].flatMap((stream) => [
+    // Of the buckets those that it writes: results kept for a key and protocol sessions are nobody's but the edge's.
+    ...[EVENTS_STREAM, BLOBS, ...writable.map((b) => `KV_${b.name}`)].flatMap((stream) => [
       `$JS.API.DIRECT.GET.${stream}`,
       `$JS.API.DIRECT.GET.${stream}.>`,
       `$JS.API.STREAM.MSG.GET.${stream}`,
@@ -107,7 +109,7 @@ export function busPermissions(service: ServiceName, consumers: readonly Consume
       `$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`,
       `$JS.ACK.${stream}.${name}.>`,
     ]),
-    ...buckets.filter((bucket) => mayWrite(bucket, service)).flatMap((bucket) => keysOf(bucket, service)),
+    ...writable.flatMap((bucket) => keysOf(bucket, service)),
     `cortex.blob.${service}.>`,
   ];
   const subscribe = [

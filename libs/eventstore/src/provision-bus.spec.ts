@@ -182,6 +182,18 @@ describe('the bus', () => {
     }
   });
 
+  it('T79 lets nobody but the edge read results that are kept for a key, and protocol sessions', async () => {
+    const reads = ['cortex_idempotency', 'cortex_mcp_sessions', 'cortex_ratelimit'].flatMap((bucket) => [
+      `$JS.API.DIRECT.GET.KV_${bucket}`,
+      `$JS.API.DIRECT.GET.KV_${bucket}.x`,
+      `$JS.API.STREAM.MSG.GET.KV_${bucket}`,
+    ]);
+    for (const service of SERVICES) {
+      const refused = await refusedPublishes(service, reads);
+      expect([service, refused.size]).toEqual([service, service === 'mcp-edge' ? 0 : reads.length]);
+    }
+  });
+
   it('T82 lets no service make, change, purge or delete a stream, a consumer or a bucket', async () => {
     const api = ['CORTEX_EVENTS', 'CORTEX_CALLS', 'CORTEX_SSE', 'cortex_blobs', 'KV_cortex_tools', 'NEW'].flatMap(
       (stream) => [
