@@ -309,6 +309,24 @@ describe('a snapshot', () => {
   });
 });
 
+it('P82 a command sent again after the duplicate window has no second effect: the decider knows it, not the broker', async () => {
+  const admin = await nats.busAs('provision');
+  const api = async (verb: string, body: string) =>
+    (await admin.request(`$JS.API.STREAM.${verb}.${EVENTS_STREAM}`, body, { timeoutMs: 2000 })).json<{
+      config: object;
+    }>();
+  const { config } = await api('INFO', '');
+  await api('UPDATE', JSON.stringify({ ...config, duplicate_window: 100e6 }));
+  await add('late');
+  const close = () => store.execute(counter, 'ws', 'late', { type: 'CloseCounter' }, ctx({ commitId: 'late-close' }));
+  const first = await close();
+  const again = () => bus.publishAcked('cortex.evt.ticket.ws.marker.late', 'x', { msgId: 'late-marker' });
+  const { seq } = await again();
+  await eventually(async () => (await again()).seq > seq);
+  expect(await close()).toEqual({ seq: first.seq, events: [], duplicate: false });
+  await api('UPDATE', JSON.stringify(config));
+});
+
 it('nothing of the tests above went into the stream of calls', async () => {
   const edge = await nats.busAs('provision');
   expect(await edge.direct.next(CALLS_STREAM, '>', 1)).toBeNull();
