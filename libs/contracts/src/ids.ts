@@ -7,8 +7,10 @@ export const TOKEN_PATTERN = /^[A-Za-z0-9_:-]{1,64}$/;
 
 export const isToken = (text: string): boolean => TOKEN_PATTERN.test(text);
 
+export const ID_PROBLEM = 'must be 1 to 64 of A-Z a-z 0-9 _ - :';
+
 /** An id that may stand in a subject. */
-export const Id = z.string().regex(TOKEN_PATTERN, 'must be 1 to 64 of A-Z a-z 0-9 _ - :');
+export const Id = z.string().regex(TOKEN_PATTERN, ID_PROBLEM);
 
 export const WorkspaceId = Id.describe('Id of the workspace');
 

@@ -54,7 +54,9 @@ export async function assertTablesOwned(client: pg.ClientBase, schema: string, o
       );
     }
     if (kind !== 'v' && !claims.delete(relation)) {
-      throw new Error(`table ${schema}.${relation} has no owner; list it in a projection's tables or in stateTables`);
+      throw new Error(
+        `table ${schema}.${relation} has no owner; list it in the tables of a projection that the service's definition names, or in its stateTables`,
+      );
     }
   }
   for (const [table, by] of claims) {

@@ -1,5 +1,5 @@
 import type { WorkspaceRule } from '@cortex/contracts';
-import { invalidArgument, type CortexError } from '@cortex/contracts';
+import { ID_PROBLEM, invalidArgument, TOKEN_PATTERN, type CortexError } from '@cortex/contracts';
 import type { z } from 'zod';
 
 /** Checks arguments as they came from outside: strict, null standing for absent. */
@@ -55,12 +55,17 @@ function refusal(issues: readonly Issue[], args: unknown, known: readonly string
   const errors = unknownFirst.flatMap((issue) => explain(issue, args, known));
   const [first, ...others] = errors as [CortexError, ...CortexError[]];
   if (others.length === 0) return first;
-  const also = others.slice(0, 5).map((error) => `${error.field ?? 'arguments'} ${error.problem}`);
+  const also = others.slice(0, 5).map(({ field = 'arguments', problem, fix }) => {
+    // Which values there are cannot be guessed; the other fixes can.
+    return fix.startsWith('use one of') ? `${field} ${problem}, ${fix}` : `${field} ${problem}`;
+  });
   return invalidArgument(first.field, first.problem, `${first.fix} (also: ${also.join('; ')})`, {
     ...(first.reason && { reason: first.reason }),
     ...(first.details && { details: first.details }),
   });
 }
+
+const ID_PATTERN = String(TOKEN_PATTERN);
 
 const isUnknown = ({ code }: Issue): boolean => code === 'unrecognized_keys';
 
@@ -86,6 +91,8 @@ function explain(issue: Issue, args: unknown, known: readonly string[]): CortexE
       }
       return [invalidArgument(field, 'is none of the known values', `use ${choices(issue.values)}`)];
     case 'invalid_format':
+      // A pattern's own message does not travel with the JSON Schema, so an id is known by its pattern.
+      return [issue.pattern === ID_PATTERN ? stated(field, ID_PROBLEM) : stated(field, issue.message)];
     case 'custom':
     case 'not_multiple_of':
       return [stated(field, issue.message)];

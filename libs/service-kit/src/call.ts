@@ -91,6 +91,9 @@ export class Call implements ToolContext {
   ): Promise<{ seq: number }> {
     const workspace = options.workspace === undefined ? this.workspace : options.workspace;
     return this.#spanned(`commit ${decider.subject}`, SpanKind.PRODUCER, async (span) => {
+      const { name: service } = this.host.definition;
+      if (!decider.subject.startsWith(`${service}.`))
+        throw new Error(`decider "${decider.subject}" is none of ${service}; its subject begins with "${service}."`);
       const executed = await this.host.store.execute(decider, workspace, id, command, this.#commitContext(span));
       // Nothing recorded counts too: the caller has seen the state as of that sequence.
       this.lastSeq = Math.max(this.lastSeq ?? 0, executed.seq);

@@ -254,7 +254,7 @@ describe('a tool call', () => {
     await expect(counts.call(counterGet, { counter_id: 'c' }, { workspace: null })).rejects.toMatchObject({
       kind: 'invalid_argument',
       reason: 'workspace_required',
-      message: 'workspace_id is missing; see list_workspaces',
+      message: 'workspace_id is missing; name a workspace',
     });
   });
 

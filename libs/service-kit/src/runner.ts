@@ -148,7 +148,7 @@ const lastSeq = (call: Call | undefined) => (call?.lastSeq === undefined ? {} : 
 /** What the edge's gates have seen to already; a service that trusted them alone would be open to a broken edge. */
 function precheck(tool: Tool, request: BusRequest): void {
   if (tool.workspace === 'required' && !request.workspace_id) {
-    throw invalidArgument('workspace_id', 'is missing', 'see list_workspaces', { reason: 'workspace_required' });
+    throw invalidArgument('workspace_id', 'is missing', 'name a workspace', { reason: 'workspace_required' });
   }
   if (tool.session && request.scope.session_id === undefined) {
     throw failedPrecondition(undefined, `${tool.name} needs an agent session`, 'call it from within one', {

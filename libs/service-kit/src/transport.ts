@@ -169,4 +169,8 @@ export class BusTransport implements CustomTransportStrategy {
 }
 
 const unknown = (what: 'tool' | 'query' | 'command', name: string) =>
-  notFound(what, `"${name.slice(0, 64)}" is unknown to this service`, 'run one release of Cortex everywhere');
+  notFound(
+    what,
+    `"${name.slice(0, 64)}" is unknown to this service`,
+    'list it in the registry, or run one release of Cortex everywhere',
+  );

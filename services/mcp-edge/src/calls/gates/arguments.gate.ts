@@ -86,7 +86,9 @@ function membership(ctx: CallContext, { views }: GateWorld, workspace: string): 
   const member = caller.session?.workspace === workspace || known?.members.has(caller.principal.id) === true;
   if (known === undefined)
     return denied(
-      notFound('workspace_id', 'is no workspace', 'see list_workspaces', { reason: 'workspace_not_found' }),
+      notFound('workspace_id', `"${workspace.slice(0, 64)}" is no workspace`, 'name one that you belong to', {
+        reason: 'workspace_not_found',
+      }),
     );
   if (!member)
     return denied(
