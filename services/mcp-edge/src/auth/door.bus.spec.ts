@@ -194,3 +194,17 @@ it('while people cannot be looked up, known callers go on and new ones are told 
   await admin.query('alter table mcp_edge.people_away rename to people');
   expect((await raw.ask({ body: call, token: stranger })).status).toBe(200);
 });
+
+it('T16 in production /metrics and /ready tell strangers nothing: this machine alone, past no proxy, or the token', async () => {
+  const env = { NODE_ENV: 'production', CORTEX_CANONICAL_URI: 'https://cortex.example/mcp', CORTEX_HOST: '127.0.0.1' };
+  const status = async (origin: string, headers: Record<string, string> = {}) =>
+    (await fetch(`${origin}/metrics`, { headers })).status;
+  const forwarded = { 'x-forwarded-for': '203.0.113.7' };
+  await using open = await startEdge({ env });
+  expect([await status(open.origin), await status(open.origin, forwarded)]).toEqual([200, 401]);
+  const ready = await fetch(`${open.origin}/ready`, { headers: forwarded });
+  expect(await ready.text()).not.toMatch(/127\.0\.0\.1|localhost|postgres:|nats:|sample_/);
+  await using closed = await startEdge({ env: { ...env, CORTEX_METRICS_TOKEN: 'm' } });
+  const bearer = { ...forwarded, authorization: 'Bearer m' };
+  expect([await status(closed.origin), await status(closed.origin, bearer)]).toEqual([401, 200]);
+}, 60_000);

@@ -27,6 +27,7 @@ export interface HttpSseParts {
   settings: Settings;
   dispatch: Dispatch;
   listeners: Listeners;
+  log: (level: 'error', message: string, fields: Record<string, unknown>) => void;
 }
 
 /**
@@ -79,7 +80,9 @@ export class HttpSse {
     if (read.kind === 'request') {
       const answering = this.#answer(exchange, session, read);
       if (answering === null) return this.#fault(exchange, 400, read.id, -32600, IN_FLIGHT);
-      void answering.then((reply) => reply && session.stream.send('message', responseBytes(read.id, reply)));
+      answering
+        .then((reply) => reply && session.stream.send('message', responseBytes(read.id, reply)))
+        .catch(this.#unsent);
     } else if (read.kind === 'notification') this.#notice(session, read.method, read.params);
     core.answer.text(exchange, 202, 'Accepted');
   }
@@ -97,10 +100,12 @@ export class HttpSse {
     const { core } = this.parts;
     const fault = batchFault(batch, session.revision ?? undefined);
     if (fault !== null) return this.#fault(exchange, 400, undefined, -32600, fault);
-    void runBatch(core, exchange.caller, batch, {
+    runBatch(core, exchange.caller, batch, {
       notification: ({ method, params }) => this.#notice(session, method, params),
       request: async (request) => (await this.#answer(exchange, session, request)) ?? errorOf(-32600, IN_FLIGHT),
-    }).then((answers) => answers && session.stream.send('message', answers));
+    })
+      .then((answers) => answers && session.stream.send('message', answers))
+      .catch(this.#unsent);
     core.answer.text(exchange, 202, 'Accepted');
   }
 
@@ -150,6 +155,9 @@ export class HttpSse {
     if (method !== 'notifications/cancelled') return;
     if (typeof requestId === 'string' || typeof requestId === 'number') this.#flights.cancel(session.id, requestId);
   }
+
+  /** The request was answered 202 long ago; a rejection that nobody takes would end the process. */
+  #unsent = (error: unknown): void => this.parts.log('error', 'an answer could not be sent', { error });
 
   #fault(exchange: HttpExchange, status: number, id: RpcId | undefined, code: number, message: string): void {
     this.parts.core.answer.rpcError(exchange, status, id, { code, message });

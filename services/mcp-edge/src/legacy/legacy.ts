@@ -38,7 +38,7 @@ export function createLegacy({ core, settings, bus, metrics, scopeChallenge, log
     scopeChallenge,
     log,
   });
-  const httpSse = new HttpSse({ core, settings, dispatch, listeners });
+  const httpSse = new HttpSse({ core, settings, dispatch, listeners, log });
   return {
     post: (exchange, message) => streamable.post(exchange, message),
     get: (exchange) => streamable.get(exchange),

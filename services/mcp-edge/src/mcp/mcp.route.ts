@@ -5,6 +5,7 @@ import { DOOR, type DoorWorld, type Visit } from '../calls/gates.js';
 import { randomHex16 } from '../calls/ids.js';
 import type { Records } from '../calls/records.js';
 import { sameSecret } from '../auth/same-secret.js';
+import { isLoopbackPeer } from '../http/client-ip.js';
 import { securityHeaders } from '../http/headers.js';
 import { pathOf, refuseRoute } from '../http/routes.js';
 import type { EdgeMetrics } from '../metrics.js';
@@ -264,7 +265,8 @@ export class McpRoute {
     const { CORTEX_METRICS_TOKEN: token, production } = this.options.settings;
     if (token !== undefined)
       return sameSecret(req.headers.authorization ?? '', `Bearer ${token}`) ? undefined : NO_METRICS;
-    const local = ['127.0.0.1', '::1', '::ffff:127.0.0.1'].includes(req.socket.remoteAddress ?? '');
+    // What a proxy on this machine passes on comes from anywhere.
+    const local = isLoopbackPeer(req) && req.headers['x-forwarded-for'] === undefined;
     return production && !local ? NO_METRICS : undefined;
   }
 }
