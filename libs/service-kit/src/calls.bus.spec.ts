@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Bus } from '@cortex/bus';
-import { sha256Hex } from '@cortex/contracts';
+import { sha256Hex, type BusRequest } from '@cortex/contracts';
 import {
   counter,
   counterGet,
@@ -15,6 +15,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { defineCommand, defineQuery } from './endpoint.js';
+import { runTool } from './runner.js';
 import { BUS, CONFIG, defineService } from './service.js';
 import { defineTool, result } from './tool.js';
 
@@ -289,6 +290,22 @@ describe('the end of a call', () => {
     expect(await reply).toMatchObject({ kind: 'cancelled' });
     expect(seen.signal?.aborted).toBe(true);
     await eventually(() => app.host.transport.runner.inFlight.size === 0);
+  });
+
+  it('before its beginning runs nothing', async () => {
+    const request: BusRequest = {
+      v: 1,
+      call_id: 'c',
+      workspace_id: null,
+      principal: { type: 'user', id: 'per_1', roles: [] },
+      scope: {},
+      args: {},
+      deadline_ms: 5_000,
+    };
+    delete seen.signal;
+    const { head } = await runTool(app.host, hang, request, { signal: AbortSignal.abort() });
+    expect(head).toMatchObject({ ok: false, error: { kind: 'cancelled' } });
+    expect(seen.signal).toBeUndefined();
   });
 
   it('comes in time also when the handler hears nothing', async () => {

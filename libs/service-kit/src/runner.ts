@@ -1,4 +1,5 @@
 import {
+  cancelled,
   failedPrecondition,
   internal,
   invalidArgument,
@@ -52,7 +53,7 @@ export class CallRunner {
     const cancel = () => this.inFlight.cancel(request.call_id);
     signal?.addEventListener('abort', cancel);
     const ran = await this.#run('tool', tool.name, request, async (call) => {
-      if (signal?.aborted) cancel();
+      if (signal?.aborted) throw cancelled(undefined, 'the call was cancelled', 'call again if it is still wanted');
       precheck(tool, request);
       const args = tool.arguments.check(request.args);
       prepare?.(call);
