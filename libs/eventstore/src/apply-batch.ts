@@ -44,8 +44,10 @@ export async function applyBatch(
         transaction.starting = true;
         const done = handle(projection, event, transaction);
         transaction.starting = false;
-        if (together) started.push(done);
-        else await done;
+        if (together) {
+          started.push(done);
+          done.catch(() => {}); // told below, unless an event that cannot be read ends the batch before
+        } else await done;
       }
     } finally {
       if (together) client.connection?.stream.uncork();
