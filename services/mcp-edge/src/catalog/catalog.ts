@@ -125,8 +125,14 @@ export class Catalog implements CatalogReader {
       this.log.warn({ key }, 'an announcement is no JSON and was left out');
       return;
     }
-    if (key === OWNERS) this.#owners = isRecord(value) ? value : {};
-    else if (isRecord(value) && Array.isArray(value['tools']))
+    if (key === OWNERS) {
+      // Provisioning writes it and nobody takes it away: anything else was put there by somebody who may not (threat T81).
+      if (!isRecord(value) || !Object.values(value).every((owner) => typeof owner === 'string')) {
+        this.log.warn({}, 'the owners of the tools are unreadable; the last ones stay in force');
+        return;
+      }
+      this.#owners = value;
+    } else if (isRecord(value) && Array.isArray(value['tools']))
       this.#announced.set(key, this.#prepare(key, value['tools']));
     else this.#announced.delete(key);
     this.#settle();

@@ -1,4 +1,5 @@
 import { BUCKETS } from '@cortex/contracts';
+import { Bag, type Bagged } from '../bag.js';
 
 const TTL_MS = BUCKETS.nodes.ttl_s * 1000;
 /** An instance takes calls a moment before it is seen. Shorter than any restart, or the successor would count as the holder. */
@@ -22,7 +23,7 @@ export class Instances {
   /** By key `<service>.<instance>`. */
   readonly #living = new Map<string, Life>();
   readonly #leaving = new Set<Life>();
-  readonly #held = new Set<Held>();
+  readonly #held = new Bag<Held>();
 
   /** True when this changed whether the service lives. */
   seen(key: string, now = performance.now()): boolean {
@@ -57,7 +58,7 @@ export class Instances {
       this.#leaving.delete(life);
       dead.add(life.service);
     }
-    if (dead.size > 0) for (const held of this.#held) if (dead.has(held.service)) this.#check(held);
+    if (dead.size > 0) for (const held of this.#held.items()) if (dead.has(held.service)) this.#check(held);
     return lost;
   }
 
@@ -66,9 +67,9 @@ export class Instances {
    * caller of a killed instance nothing, so without this a call waits for its whole deadline. Returns the way to let go.
    */
   hold(service: string, abandoned: () => void, sent = performance.now()): () => void {
-    const held = { service, sent, abandoned };
+    const held = { service, sent, abandoned, slot: -1 };
     this.#held.add(held);
-    return () => void this.#held.delete(held);
+    return () => this.#held.delete(held);
   }
 
   #check(held: Held): void {
@@ -91,7 +92,7 @@ export class Instances {
   }
 }
 
-interface Held {
+interface Held extends Bagged {
   service: string;
   sent: number;
   abandoned: () => void;

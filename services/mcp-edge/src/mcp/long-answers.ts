@@ -1,10 +1,11 @@
+import { Bag, type Bagged } from '../bag.js';
 import type { Answer, HttpExchange } from '../seams.js';
 
 const SWEEP_MS = 1_000;
 const BECOMES_STREAM_MS = 10_000;
 
 /** An answer that is not there yet. */
-interface Pending {
+interface Pending extends Bagged {
   readonly exchange: HttpExchange;
   streaming: boolean;
   lastWrite: number;
@@ -12,10 +13,10 @@ interface Pending {
 
 /**
  * A long call's answer turns from JSON into an event stream after ten seconds, so that comments can keep the connection alive. One timer
- * looks after all calls; a call that ends before costs one entry in a set.
+ * looks after all calls; a call that ends before costs one entry in a bag.
  */
 export class LongAnswers {
-  readonly #pending = new Set<Pending>();
+  readonly #pending = new Bag<Pending>();
   readonly #timer: NodeJS.Timeout;
 
   constructor(
@@ -27,7 +28,7 @@ export class LongAnswers {
 
   /** Only for clients that take an event stream. */
   begin(exchange: HttpExchange): Pending {
-    const pending = { exchange, streaming: false, lastWrite: exchange.started };
+    const pending = { exchange, streaming: false, lastWrite: exchange.started, slot: -1 };
     this.#pending.add(pending);
     return pending;
   }
@@ -42,7 +43,7 @@ export class LongAnswers {
 
   #sweep(): void {
     const now = performance.now();
-    for (const pending of this.#pending) {
+    for (const pending of this.#pending.items()) {
       const { exchange } = pending;
       if (exchange.res.destroyed) this.#pending.delete(pending);
       else if (!pending.streaming) {
