@@ -114,3 +114,19 @@ it('T83 a tool that is announced by a service that does not own it is ignored', 
   expect(tools.filter((tool: { description: string }) => tool.description === 'Stolen.')).toEqual([]);
   await bus.close();
 });
+
+it('T81 T83 what somebody puts onto the table of owners by the answer of a read takes no tool away and gives none', async () => {
+  await start();
+  await eventually(async () => (await names()).includes('sample_echo'));
+  const bus = await nats.busAs('team');
+  const owners = `$KV.${BUCKETS.tools.name}._owners`;
+  const subject = 'cortex.evt.team._.thing.forged';
+  await bus.publishAcked(subject, JSON.stringify({ sample_echo: 'team' }));
+  bus.publish(`$JS.API.DIRECT.GET.CORTEX_EVENTS.${subject}`, '', { reply: owners });
+  bus.publish(subject, '{}', { reply: owners }); // the acknowledgement, which is an object too
+  const unreadable = () => edge.app.log.filter((line) => line.includes('owners of the tools are unreadable')).length;
+  await eventually(() => unreadable() > 0);
+  expect(await names()).toContain('sample_echo');
+  expect((await edge.call('sample_echo', { text: 'mine' })).body.result.structuredContent).toEqual({ text: 'mine' });
+  await bus.close();
+});
