@@ -23,7 +23,7 @@ it('docs/dependencies.md has a line for every package that the tree depends on, 
   expect(named.length).toBe(new Set(named).size);
 });
 
-it('every dependency has an exact version, and one version in the whole tree', () => {
+it('T78 every dependency has an exact version, and one version in the whole tree', () => {
   expect(foreign.filter(({ version }) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
   const versions = Map.groupBy(foreign, ({ name }) => name);
   expect([...versions.values()].filter((uses) => new Set(uses.map((use) => use.version)).size > 1)).toEqual([]);
