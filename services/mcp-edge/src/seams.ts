@@ -1,6 +1,14 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Bus } from '@cortex/bus';
-import type { AnnouncedTool, CallScope, Mode, Outcome, Principal, WireError } from '@cortex/contracts';
+import {
+  type AnnouncedTool,
+  type CallScope,
+  cancelled,
+  type Mode,
+  type Outcome,
+  type Principal,
+  type WireError,
+} from '@cortex/contracts';
 import type { Settings } from './settings.js';
 
 /**
@@ -107,18 +115,21 @@ export interface HttpFront {
 /** Says that the caller is gone or has cancelled. Cheaper than an AbortController, of which one call in many has need. */
 export class Cancellation {
   cancelled = false;
-  #listener: (() => void) | undefined;
+  #listener: ((reason: Error) => void) | undefined;
   cancel(): void {
     if (this.cancelled) return;
     this.cancelled = true;
-    this.#listener?.();
+    this.#listener?.(cancelledByCaller());
   }
-  /** One listener: whoever waits at the moment. */
-  set onCancel(listener: (() => void) | undefined) {
+  /** One listener: whoever waits at the moment. The `reject` of a promise will do. */
+  set onCancel(listener: ((reason: Error) => void) | undefined) {
     this.#listener = listener;
-    if (this.cancelled) listener?.();
+    if (this.cancelled) listener?.(cancelledByCaller());
   }
 }
+
+export const cancelledByCaller = (): Error =>
+  cancelled(undefined, 'the call was cancelled by its caller', 'call again if it is still wanted');
 
 /** What of the request's `_meta` and headers a call reads; everything else of a client's `_meta` is ignored (threat T12). */
 export interface CallMeta {

@@ -1,3 +1,4 @@
+import { type SealContext, type Sealer } from '@cortex/auth';
 import type { Bus, KvBucket, KvEntry } from '@cortex/bus';
 import {
   type BlobRef,
@@ -6,6 +7,7 @@ import {
   conflict,
   CortexError,
   deadlineExceeded,
+  failedPrecondition,
   hashedToken,
   INLINE_LIMIT,
   isCortexError,
@@ -27,10 +29,14 @@ interface Entry {
   call_id: string;
   /** Milliseconds since 1970 after which a call without a result counts as lost and is sent again. */
   until: number;
-  result?: { members?: string; blob?: BlobRef; is_error: boolean; meta?: Record<string, unknown> };
-  error?: WireError;
+  /** What the call came to, sealed, since a result may hold a secret; a large one lies in a blob. Missing while the call runs. */
+  sealed?: string | BlobRef;
 }
 
+/** The first line of what is sealed; the members of a result follow it. */
+type Head = { fingerprint: string } & ({ is_error: boolean; meta?: Record<string, unknown> } | { error: WireError });
+
+const LF = 10;
 const LOOK_MS = 100;
 /** How long a claim or a release is tried again while the bus comes back: one that is lost makes the next call with its key wait. */
 const SETTLE_MS = 10_000;
@@ -45,6 +51,7 @@ export class Idempotency {
 
   constructor(
     private readonly bus: Bus,
+    private readonly sealer: Sealer,
     private readonly log: EdgeLog,
   ) {
     this.#bucket = bus.kv(BUCKETS.idempotency.name);
@@ -61,8 +68,8 @@ export class Idempotency {
       until: Date.now() + tool.announced.deadline_ms + GRACE_MS,
     };
     const taken = await this.#take(at, entry, ctx);
-    if ('stored' in taken) return this.#give(taken.stored);
-    return this.#keep(at, entry, taken.revision, work);
+    if ('stored' in taken) return this.#give(taken.stored, sealedFor(ctx));
+    return this.#keep(at, entry, taken.revision, sealedFor(ctx), work);
   }
 
   /** The right to run, or what the first call with the key came to. */
@@ -95,7 +102,7 @@ export class Idempotency {
           throw conflict('cortex/idempotencyKey', 'was used for another call', 'use a new key for a new call', {
             reason: 'idempotency_mismatch',
           });
-        if (first.result !== undefined || first.error !== undefined) return { stored: first };
+        if (first.sealed !== undefined) return { stored: first };
       }
       if (ctx.input.cancel.cancelled) throw cancelled(undefined, 'the call was cancelled', '');
       if (performance.now() > giveUp)
@@ -114,10 +121,7 @@ export class Idempotency {
     const lost = known?.json<Entry>();
     const free =
       lost === undefined ||
-      (lost.fingerprint === entry.fingerprint &&
-        lost.result === undefined &&
-        lost.error === undefined &&
-        lost.until < Date.now());
+      (lost.fingerprint === entry.fingerprint && lost.sealed === undefined && lost.until < Date.now());
     if (!free) return undefined;
     try {
       return known === null
@@ -129,7 +133,19 @@ export class Idempotency {
     }
   }
 
-  async #keep(at: string, entry: Entry, revision: number, work: () => Promise<Delivered>): Promise<Delivered> {
+  async #keep(
+    at: string,
+    entry: Entry,
+    revision: number,
+    context: SealContext,
+    work: () => Promise<Delivered>,
+  ): Promise<Delivered> {
+    const { fingerprint } = entry;
+    const keep = (head: Head, members: Uint8Array | string): Promise<void> =>
+      this.#write(at, async () => {
+        const sealed = await this.#sealed(context, head, members);
+        return this.#bucket.update(at, JSON.stringify({ ...entry, sealed }), revision);
+      });
     let delivered: Delivered;
     try {
       delivered = await work();
@@ -139,17 +155,12 @@ export class Idempotency {
       const final =
         wire !== undefined && !isRetryable(wire.kind) && wire.kind !== 'cancelled' && wire.kind !== 'internal';
       // Not awaited when it is a release: what became of the call is to be told at once.
-      if (final)
-        await this.#write(at, () => this.#bucket.update(at, JSON.stringify({ ...entry, error: wire }), revision));
+      if (final) await keep({ fingerprint, error: wire }, '');
       else void this.#release(at, entry, revision);
       throw error;
     }
-    await this.#write(at, async () => {
-      const { is_error, meta } = delivered;
-      const body = await this.#body(delivered.members);
-      const result = { ...body, is_error, ...(meta && { meta }) };
-      return this.#bucket.update(at, JSON.stringify({ ...entry, result }), revision);
-    });
+    const { is_error, meta, members } = delivered;
+    await keep({ fingerprint, is_error, ...(meta && { meta }) }, members);
     return delivered;
   }
 
@@ -177,20 +188,38 @@ export class Idempotency {
     }
   }
 
-  async #body(members: Uint8Array | string): Promise<{ members: string } | { blob: BlobRef }> {
-    const bytes = Buffer.from(members);
-    return bytes.length > INLINE_LIMIT / 2
-      ? { blob: await this.bus.blobs.put(bytes) }
-      : { members: bytes.toString('utf8') };
+  async #sealed(context: SealContext, head: Head, members: Uint8Array | string): Promise<string | BlobRef> {
+    const plain = Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), Buffer.from(members)]);
+    const sealed = this.sealer.seal(context, plain);
+    return sealed.length > INLINE_LIMIT ? this.bus.blobs.put(Buffer.from(sealed)) : sealed;
   }
 
-  async #give({ result, error }: Entry): Promise<Delivered> {
-    if (error !== undefined) throw CortexError.fromWire(error);
-    const { members, blob, is_error = false, meta } = result ?? {};
-    return {
-      members: blob === undefined ? (members ?? '') : await this.bus.blobs.get(blob),
-      is_error,
-      ...(meta && { meta }),
-    };
+  async #give({ sealed = '', fingerprint, call_id }: Entry, context: SealContext): Promise<Delivered> {
+    const text = typeof sealed === 'string' ? sealed : Buffer.from(await this.bus.blobs.get(sealed)).toString('latin1');
+    let plain: Buffer;
+    let head: Head;
+    try {
+      plain = this.sealer.open(context, text);
+      head = JSON.parse(plain.toString('utf8', 0, plain.indexOf(LF))) as Head;
+      // Somebody put what one key came to under another.
+      if (head.fingerprint !== fingerprint) throw new Error('the result of another call');
+    } catch (cause) {
+      this.log.error({ call_id, error: (cause as Error).message }, 'the kept result of a call cannot be opened');
+      throw failedPrecondition(
+        'cortex/idempotencyKey',
+        'was used before, but what that call came to can no longer be read',
+        'look at what it did before you repeat it with a new key',
+        { reason: 'invalid_state', cause },
+      );
+    }
+    if ('error' in head) throw CortexError.fromWire(head.error);
+    const { is_error, meta } = head;
+    return { members: plain.subarray(plain.indexOf(LF) + 1), is_error, ...(meta && { meta }) };
   }
 }
+
+const sealedFor = ({ input }: CallContext): SealContext => ({
+  purpose: 'result',
+  caller: input.caller.caller_key,
+  method: 'tools/call',
+});

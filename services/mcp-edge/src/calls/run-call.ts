@@ -1,11 +1,18 @@
-import { cancelled, isCortexError, unavailable, type WireError } from '@cortex/contracts';
+import { isCortexError, unavailable, type WireError } from '@cortex/contracts';
 import { type Bus } from '@cortex/bus';
 import { traceparentOf } from '@cortex/bus/trace';
 import { contextOf } from '@cortex/service-kit/telemetry';
 import { SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
 import type { EdgeTool } from '../catalog/edge-tool.js';
 import type { EdgeMetrics } from '../metrics.js';
-import type { CallInput, CallOutcome, EdgeLog, RunCall } from '../seams.js';
+import {
+  type CallInput,
+  type CallOutcome,
+  type Cancellation,
+  cancelledByCaller,
+  type EdgeLog,
+  type RunCall,
+} from '../seams.js';
 import type { CallContext, Refusal } from './call-context.js';
 import { askService, type Delivered, type Reply, sendCancel } from './dispatch.js';
 import { GATES, type GateWorld } from './gates.js';
@@ -115,7 +122,7 @@ export class CallPipeline {
     if (!records.open) return this.#closed(ctx);
     const key = input.meta.idempotency_key;
     try {
-      if (input.cancel.cancelled) throw callCancelled();
+      if (input.cancel.cancelled) throw cancelledByCaller();
       const work = (): Promise<Delivered> => this.#execute(ctx, tool);
       const delivered = key === undefined ? await work() : await idempotency.run(ctx, tool, key, work);
       const { members, is_error, meta } = delivered;
@@ -138,12 +145,17 @@ export class CallPipeline {
     const { bus, records } = this.options;
     const { cancel, caller } = ctx.input;
     records.started(ctx);
-    for (let resume = false; ; resume = true) {
-      const reply = await this.#cancellable(ctx, tool, this.#ask(ctx, tool, resume));
-      if (reply.last_seq !== undefined) this.#lastSeqs.note(caller.caller_hash, tool.service, reply.last_seq);
-      if (!('wait' in reply)) return reply;
-      await waitForEvent(bus, reply.wait, cancel);
-      if (cancel.cancelled) throw this.#cancel(ctx, tool);
+    try {
+      for (let resume = false; ; resume = true) {
+        const reply = await this.#whileWanted(tool, cancel, this.#ask(ctx, tool, resume));
+        if (reply.last_seq !== undefined) this.#lastSeqs.note(caller.caller_hash, tool.service, reply.last_seq);
+        if (!('wait' in reply)) return reply;
+        await waitForEvent(bus, reply.wait, cancel);
+        if (cancel.cancelled) throw cancelledByCaller();
+      }
+    } catch (error) {
+      if (cancel.cancelled) this.#tellService(ctx, tool);
+      throw error;
     }
   }
 
@@ -153,11 +165,13 @@ export class CallPipeline {
     return askService(this.options.bus, ctx, tool, { resume, after });
   }
 
-  /** Ends when the caller goes, and tells the service, or when the service is dead; a late answer then finds nobody. */
-  #cancellable<T>(ctx: CallContext, tool: EdgeTool, work: Promise<T>): Promise<T> {
-    const { cancel } = ctx.input;
+  /**
+   * Ends when the caller goes or when the service is dead; a late answer then finds nobody. Its functions must not reach the call: measured,
+   * all that a call allocates would then live until the next full collection.
+   */
+  #whileWanted<T>(tool: EdgeTool, cancel: Cancellation, work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      cancel.onCancel = () => reject(this.#cancel(ctx, tool));
+      cancel.onCancel = reject;
       const letGo =
         tool.local === undefined
           ? this.options.world.catalog.instances.hold(tool.service, () => reject(abandoned(tool)))
@@ -177,10 +191,9 @@ export class CallPipeline {
     });
   }
 
-  #cancel(ctx: CallContext, tool: EdgeTool): Error {
+  #tellService(ctx: CallContext, tool: EdgeTool): void {
     if (tool.local !== undefined) this.options.local.cancel(ctx);
     else sendCancel(this.options.bus, ctx, tool);
-    return callCancelled();
   }
 
   async #refused(ctx: CallContext, gate: string, refusal: Refusal): Promise<CallOutcome> {
@@ -248,9 +261,6 @@ export class CallPipeline {
     );
   }
 }
-
-const callCancelled = (): Error =>
-  cancelled(undefined, 'the call was cancelled by its caller', 'call again if it is still wanted');
 
 const abandoned = ({ service, name }: EdgeTool): Error =>
   unavailable(

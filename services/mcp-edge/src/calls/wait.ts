@@ -27,7 +27,7 @@ export async function waitForEvent(bus: Bus, wait: Wait, cancel: Cancellation): 
     );
   };
   const offStatus = bus.onStatus((up) => up && look());
-  cancel.onCancel = resolve;
+  cancel.onCancel = () => resolve();
   look();
   try {
     const began = performance.now();
