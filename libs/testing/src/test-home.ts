@@ -44,7 +44,7 @@ function secretsOf(passwords: Parameters<typeof testHome>[0]): Secrets {
     } as Secrets['database'],
     webhook_token: random(),
     client_token: random(),
-    state_key: random(),
+    state_key: randomBytes(32).toString('base64'),
     audit_hash_key: random(),
     device_server_key: device.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
     issuer: { kid: 'test', private_jwk: issuer.privateKey.export({ format: 'jwk' }) as Record<string, unknown> },

@@ -1,4 +1,4 @@
-import { parseScopeImplies, SIGNATURE_ALGS } from '@cortex/auth';
+import { mainKey, parseScopeImplies, SIGNATURE_ALGS } from '@cortex/auth';
 import { z } from 'zod';
 
 const flag = (fallback: boolean) =>
@@ -26,6 +26,14 @@ const implications = z
       return z.NEVER;
     }
   });
+
+/** A main key of sealed values. */
+const sealingKey = (text: string, ctx: z.RefinementCtx): Buffer => {
+  const key = mainKey(text);
+  if (key !== undefined) return key;
+  ctx.addIssue({ code: 'custom', message: 'is not 32 bytes in base64; make one with `openssl rand -base64 32`' });
+  return z.NEVER;
+};
 
 /** Every variable that the edge reads. Source: gateway, section 26. */
 export const config = z.object({
@@ -70,6 +78,8 @@ export const config = z.object({
   CORTEX_TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).default(0),
 
   CORTEX_AUDIT_HASH_KEY: z.string().min(1).optional(),
+  CORTEX_STATE_KEY: z.string().transform(sealingKey).optional(),
+  CORTEX_STATE_KEYS_OLD: list.transform((keys, ctx) => keys.map((key) => sealingKey(key, ctx))),
   CORTEX_METRICS_TOKEN: z.string().min(1).optional(),
   CORTEX_ADMIN_SECRET: z.string().min(1).optional(),
   CORTEX_MANAGED_POLICY: z.string().optional(),

@@ -1,3 +1,4 @@
+import { Sealer } from '@cortex/auth';
 import type { ServiceHost } from '@cortex/service-kit';
 import type { FastifyInstance } from 'fastify';
 import { Kysely, PostgresDialect } from 'kysely';
@@ -56,7 +57,9 @@ export class Edge {
     const log = edgeLog(host);
     const tell = (level: 'debug' | 'info' | 'warn' | 'error', text: string, fields: object = {}): void =>
       log[level](fields, text);
-    const extras = { version: host.version, ...(host.secrets && { auditHashKey: host.secrets.audit_hash_key }) };
+    const { secrets } = host;
+    const kept = secrets && { auditHashKey: secrets.audit_hash_key, stateKey: secrets.state_key };
+    const extras = { version: host.version, ...kept };
     const settings = (this.settings = settingsOf(host.config as EdgeEnvironment, extras));
     const metrics = (this.#metrics = new EdgeMetrics(host.metrics));
     this.views = new TableViews(managedPolicy(settings.CORTEX_MANAGED_POLICY));
@@ -103,7 +106,7 @@ export class Edge {
       metrics,
       records,
       world: { settings, catalog, views: this.views, confirmation },
-      idempotency: new Idempotency(bus, log),
+      idempotency: new Idempotency(bus, new Sealer(settings.stateKey, settings.CORTEX_STATE_KEYS_OLD), log),
       local: new LocalTools(host, catalog, modes),
     }));
     const { runCall } = pipeline;

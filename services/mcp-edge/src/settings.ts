@@ -1,3 +1,4 @@
+import { mainKey } from '@cortex/auth';
 import { CortexError, failedPrecondition } from '@cortex/contracts';
 import type { EdgeEnvironment } from './config.js';
 
@@ -18,11 +19,21 @@ export interface Settings extends EdgeEnvironment {
   readonly jwksUrl: string;
   readonly websiteUrl: string;
   readonly auditHashKey: string;
+  /** 32 bytes. */
+  readonly stateKey: Uint8Array;
   readonly version: string;
 }
 
-/** `auditHashKey` of the home stands in where the variable is unset. Throws what makes a start impossible (gateway, section 25). */
-export function settingsOf(env: EdgeEnvironment, extras: { auditHashKey?: string; version: string }): Settings {
+export interface SettingsExtras {
+  version: string;
+  /** Of the home; they stand in where the variable is unset, the state key outside production alone. */
+  auditHashKey?: string;
+  /** Base64. */
+  stateKey?: string;
+}
+
+/** Throws what makes a start impossible (gateway, section 25). */
+export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settings {
   const production = env.NODE_ENV === 'production';
   const canonical = new URL(env.CORTEX_CANONICAL_URI ?? `http://127.0.0.1:${env.PORT}/mcp`);
   const faults: string[] = [];
@@ -38,7 +49,10 @@ export function settingsOf(env: EdgeEnvironment, extras: { auditHashKey?: string
     faults.push('RATE_LIMIT_DISABLED is set; it is for tests and refused in production');
   const auditHashKey = env.CORTEX_AUDIT_HASH_KEY ?? extras.auditHashKey;
   if (auditHashKey === undefined) faults.push('CORTEX_AUDIT_HASH_KEY is missing; set it to 32 random bytes');
-  if (faults.length > 0 || auditHashKey === undefined) throw startFault(faults);
+  // Replicas must share it, and a home is one machine's.
+  const stateKey = env.CORTEX_STATE_KEY ?? (production ? undefined : mainKey(extras.stateKey ?? ''));
+  if (stateKey === undefined) faults.push('CORTEX_STATE_KEY is missing; set it to 32 random bytes in base64');
+  if (faults.length > 0 || auditHashKey === undefined || stateKey === undefined) throw startFault(faults);
   return {
     ...env,
     production,
@@ -51,6 +65,7 @@ export function settingsOf(env: EdgeEnvironment, extras: { auditHashKey?: string
     jwksUrl: env.OAUTH_JWKS_URL ?? `${env.OAUTH_ISSUER.replace(/\/$/, '')}/.well-known/jwks.json`,
     websiteUrl: env.CORTEX_WEBSITE_URL ?? canonical.origin,
     auditHashKey,
+    stateKey,
     version: extras.version,
   };
 }

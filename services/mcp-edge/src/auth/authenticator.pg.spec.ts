@@ -34,8 +34,14 @@ afterAll(async () => {
   await postgres[Symbol.asyncDispose]();
 });
 
+const STATE_KEY = Buffer.alloc(32).toString('base64');
+
 function edge(env: Record<string, string> = {}) {
-  const settings = settingsOf(config.parse({ OAUTH_ISSUER: ISSUER, ...env }), { auditHashKey: 'k', version: '1' });
+  const settings = settingsOf(config.parse({ OAUTH_ISSUER: ISSUER, ...env }), {
+    auditHashKey: 'k',
+    stateKey: STATE_KEY,
+    version: '1',
+  });
   const logs: string[] = [];
   const refused: string[] = [];
   const auth = createAuthenticator({
@@ -263,7 +269,12 @@ describe('the development bypass', () => {
   });
 
   it('stays off in production, and an error says that it is set', async () => {
-    const production = { NODE_ENV: 'production', CORTEX_CANONICAL_URI: 'https://a.b/mcp', ...env };
+    const production = {
+      NODE_ENV: 'production',
+      CORTEX_CANONICAL_URI: 'https://a.b/mcp',
+      CORTEX_STATE_KEY: STATE_KEY,
+      ...env,
+    };
     const { auth, logs } = edge(production);
     expect(refusal(await ask(auth, undefined, 'mcp', mode)).status).toBe(401);
     expect(logs).toEqual([expect.stringMatching(/^error: CORTEX_DEV_BYPASS_TOKEN/)]);

@@ -196,7 +196,12 @@ it('while people cannot be looked up, known callers go on and new ones are told 
 });
 
 it('T16 in production /metrics and /ready tell strangers nothing: this machine alone, past no proxy, or the token', async () => {
-  const env = { NODE_ENV: 'production', CORTEX_CANONICAL_URI: 'https://cortex.example/mcp', CORTEX_HOST: '127.0.0.1' };
+  const env = {
+    NODE_ENV: 'production',
+    CORTEX_STATE_KEY: Buffer.alloc(32).toString('base64'),
+    CORTEX_CANONICAL_URI: 'https://cortex.example/mcp',
+    CORTEX_HOST: '127.0.0.1',
+  };
   const status = async (origin: string, headers: Record<string, string> = {}) =>
     (await fetch(`${origin}/metrics`, { headers })).status;
   const forwarded = { 'x-forwarded-for': '203.0.113.7' };

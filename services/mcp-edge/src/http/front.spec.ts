@@ -11,8 +11,13 @@ import { originCheck } from './origin.js';
 import { refuseRoute } from './routes.js';
 import { cardName } from './server-card.js';
 
+const STATE_KEY = Buffer.alloc(32).toString('base64');
 const settingsWith = (env: Record<string, string> = {}) =>
-  settingsOf(config.parse({ OAUTH_ISSUER: 'http://127.0.0.1:9031', ...env }), { auditHashKey: 'k', version: '1.2.3' });
+  settingsOf(config.parse({ OAUTH_ISSUER: 'http://127.0.0.1:9031', ...env }), {
+    auditHashKey: 'k',
+    stateKey: STATE_KEY,
+    version: '1.2.3',
+  });
 
 interface Got {
   status: number;
@@ -60,6 +65,7 @@ beforeAll(async () => {
   });
   production = await serve({
     NODE_ENV: 'production',
+    CORTEX_STATE_KEY: STATE_KEY,
     CORTEX_CANONICAL_URI: 'https://mcp.example.org/mcp',
     OAUTH_ISSUER: 'https://id.example.org',
     OAUTH_REQUIRED_SCOPES: 'base',
@@ -133,7 +139,12 @@ describe('T07 the Origin header', () => {
   ])('may not be %j', (origin) => expect(allowed(origin)).toBe(false));
 
   it('of loopback counts in development only', () => {
-    const env = { NODE_ENV: 'production', CORTEX_CANONICAL_URI: 'https://a.b/mcp', OAUTH_ISSUER: 'https://id.b' };
+    const env = {
+      NODE_ENV: 'production',
+      CORTEX_STATE_KEY: STATE_KEY,
+      CORTEX_CANONICAL_URI: 'https://a.b/mcp',
+      OAUTH_ISSUER: 'https://id.b',
+    };
     expect(originCheck(settingsWith(env))('http://localhost:5173')).toBe(false);
   });
 

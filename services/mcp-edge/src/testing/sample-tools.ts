@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { unavailable } from '@cortex/contracts';
+import { conflict, unavailable } from '@cortex/contracts';
 import { defineService, defineTool, result } from '@cortex/service-kit';
 import { z } from 'zod';
 
@@ -31,12 +31,13 @@ export const fail = defineTool({
   name: 'sample_fail',
   description: 'Fails in the way that it is told to.',
   tier: 'read',
-  input: z.object({ how: z.enum(['unavailable', 'bug', 'is_error']) }),
+  input: z.object({ how: z.enum(['unavailable', 'taken', 'bug', 'is_error']) }),
   output: z.object({ text: z.string() }),
   handle({ how }) {
     note('sample_fail');
     if (how === 'unavailable')
       throw unavailable('weather', 'is bad', 'wait for the sun', { reason: 'upstream_failed' });
+    if (how === 'taken') throw conflict('name', 'is taken', 'use another one', { reason: 'name_taken' });
     if (how === 'bug') throw new TypeError('secret path /srv/cortex/internals.ts');
     return result(
       { text: 'exit 1' },
