@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { createPublicKey, verify, type JsonWebKey } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -228,6 +228,17 @@ describe('a home that is up', () => {
     expect(state.ports.nats).not.toBe(stateOf(home).ports.nats);
     expect(await cortex(other, ['down'])).toMatchObject({ code: EXIT.ok });
     expect(await cortex(home, ['status'])).toMatchObject({ code: EXIT.ok });
+  });
+
+  it('ends, and says why, when a service can no longer work as it is configured', async () => {
+    const other = newHome('beside');
+    const { supervisor, processes } = await up(other, await freeBase());
+    writeFileSync(other.secrets, '{"version":1,"state_key":"hunter2"}');
+    process.kill(processOf(other, 'services').pid, 'SIGKILL');
+    await eventually(() => expect([supervisor, ...processes].filter(isAlive)).toEqual([]), 30_000);
+    const said = readFileSync(join(other.logs, 'up.log'), 'utf8');
+    expect(said).toMatch(/services cannot work with this configuration:\n.*secrets\.json/);
+    expect(said).not.toContain('hunter2');
   });
 
   it('is taken over by the next up when its supervisor was killed', async () => {

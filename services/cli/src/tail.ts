@@ -20,3 +20,9 @@ export function tailOf(file: string, lines: number): string {
     closeSync(fd);
   }
 }
+
+/** What a process said in plain words at its end, after the last line that its logger wrote. */
+export function lastWords(file: string): string {
+  const lines = tailOf(file, 20).split('\n');
+  return lines.slice(lines.findLastIndex((line) => line.startsWith('{')) + 1).join('\n');
+}

@@ -81,7 +81,12 @@ async function supervise(
     if (inBackground) await toParent({ failed: messageOf(error), code: exitCodeOf(error) });
     throw error;
   }
-  await stopped;
+  try {
+    await Promise.race([stopped, supervisor.broken]);
+  } catch (error) {
+    await supervisor.stop();
+    throw error;
+  }
   if (!inBackground) tell('stopped');
 }
 

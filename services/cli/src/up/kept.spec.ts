@@ -7,11 +7,11 @@ import { Kept } from './kept.js';
 class Puppet implements Running {
   readonly port = 0;
   readonly exited: Promise<Exit>;
-  end: () => void = () => undefined;
+  end: (code?: number) => void = () => undefined;
   stopped = false;
 
   constructor(readonly pid: number) {
-    this.exited = new Promise((resolve) => (this.end = () => resolve({ code: 1, signal: null })));
+    this.exited = new Promise((resolve) => (this.end = (code = 1) => resolve({ code, signal: null })));
   }
 
   async stop(): Promise<void> {
@@ -25,6 +25,8 @@ class Puppet implements Running {
 function keep(make: (n: number) => Promise<Puppet>) {
   const puppets: Puppet[] = [];
   const died: string[] = [];
+  const waits: number[] = [];
+  let refused = 0;
   const kept = new Kept(
     'puppet',
     async () => {
@@ -32,9 +34,16 @@ function keep(make: (n: number) => Promise<Puppet>) {
       puppets.push(puppet);
       return puppet;
     },
-    { started: () => undefined, died: (why) => died.push(why) },
+    {
+      started: () => undefined,
+      died: (why, waitMs) => {
+        died.push(why);
+        waits.push(waitMs);
+      },
+      refused: () => void refused++,
+    },
   );
-  return { kept, puppets, died };
+  return { kept, puppets, died, waits, refused: () => refused };
 }
 
 describe('a kept process', () => {
@@ -46,6 +55,26 @@ describe('a kept process', () => {
     expect(died).toEqual(['ended with code 1']);
     await kept.stop(0);
     expect(puppets[1]?.stopped).toBe(true);
+  });
+
+  it('is started again ever later while it ends at once', async () => {
+    const { kept, waits } = keep(async (n) => {
+      const puppet = new Puppet(n);
+      puppet.end();
+      return puppet;
+    });
+    await kept.begin();
+    await eventually(() => expect(waits).toEqual([100, 200, 400]));
+    await kept.stop(0);
+  });
+
+  it('is not started again when it says that its configuration is unusable', async () => {
+    const { kept, puppets, died, refused } = keep(async (n) => new Puppet(n));
+    await kept.begin();
+    puppets[0]?.end(78);
+    await eventually(() => expect(refused()).toBe(1));
+    await kept.stop(0);
+    expect([puppets.length, died, kept.running]).toEqual([1, [], undefined]);
   });
 
   it('is tried again when it cannot be started again', async () => {

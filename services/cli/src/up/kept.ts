@@ -5,14 +5,18 @@ export interface KeptEvents {
   started(running: Running, restarts: number): void;
   /** It ended though nobody asked it to, or could not be started again; the next try comes after `waitMs`. */
   died(why: string, waitMs: number): void;
+  /** It said that its configuration is unusable, so it is not started again. */
+  refused(): void;
 }
 
+/** EX_CONFIG of sysexits; what a service ends with when starting it again would change nothing. */
+const BAD_CONFIG = 78;
 const FIRST_WAIT_MS = 100;
 const LAST_WAIT_MS = 10_000;
 /** Whoever lived this long starts the row of waits anew. */
 const HEALTHY_MS = 30_000;
 
-/** A process that is started again whenever it ends, until `stop`. */
+/** A process that is started again whenever it ends, ever later while it does not live, until `stop`. */
 export class Kept {
   #running: Running | undefined;
   #stopping = false;
@@ -57,6 +61,10 @@ export class Kept {
         const began = Date.now();
         const { code, signal } = await running.exited;
         if (this.#stopping) return;
+        if (code === BAD_CONFIG) {
+          this.#running = undefined;
+          return this.events.refused();
+        }
         if (Date.now() - began > HEALTHY_MS) wait = FIRST_WAIT_MS;
         why = signal === null ? `ended with code ${code ?? 'none'}` : `was ended by ${signal}`;
         running = undefined;

@@ -14,6 +14,7 @@ import { openHome, type Home } from '../home.js';
 import { identityOf } from '../identity.js';
 import { assertFree, innerPorts, publicPorts } from '../ports.js';
 import { ensureSecrets } from '../secrets.js';
+import { lastWords } from '../tail.js';
 import { version } from '../version.js';
 import { serviceEnvironment, withoutCredentials } from './environment.js';
 import { productionRefused, startIssuer, type Issuer } from './issuer.js';
@@ -51,11 +52,19 @@ export class Supervisor {
   #state!: UpState;
   #secrets!: Secrets;
   readonly #home: Home;
+  readonly #broken = Promise.withResolvers<never>();
   /** Aborts what the start still waits for. */
   readonly #work = new AbortController();
 
   constructor(private readonly options: UpOptions) {
     this.#home = options.home;
+    // Whoever does not wait for it is not to end by it.
+    this.#broken.promise.catch(() => undefined);
+  }
+
+  /** Rejects when something that was started can never work as it is configured, and says why. */
+  get broken(): Promise<never> {
+    return this.#broken.promise;
   }
 
   get state(): UpState {
@@ -221,6 +230,10 @@ export class Supervisor {
         if (restarts > 0) this.#note(`${name} is back (pid ${pid})`);
       },
       died: (why, waitMs) => this.#note(`${name} ${why}; starting it again in ${waitMs} ms`),
+      refused: () => {
+        const error = new CliError(`${name} cannot work with this configuration:\n${lastWords(log)}`);
+        this.#broken.reject(error);
+      },
     });
     // A stop may have come in between, and would not know of this one.
     this.#work.signal.throwIfAborted();
@@ -248,7 +261,8 @@ export class Supervisor {
     const processes = this.#state.processes.filter(({ kind }) => kind === 'services');
     const died = () => this.#state.processes.find(({ kind, restarts }) => kind === 'services' && restarts > 0);
     const { tell } = this.options;
-    await waitUntilReady(processes, { limitMs: READY_LIMIT_MS, tell, died, signal: this.#work.signal });
+    const ready = waitUntilReady(processes, { limitMs: READY_LIMIT_MS, tell, died, signal: this.#work.signal });
+    await Promise.race([ready, this.broken]);
   }
 
   #startProvisioner() {
