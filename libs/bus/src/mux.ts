@@ -12,6 +12,7 @@ import {
 } from '@cortex/contracts';
 import { createInbox, errors, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 import type { PublishOptions, RequestOptions } from './bus.js';
+import { Waiting } from './waiting.js';
 
 interface Call {
   token: string;
@@ -40,12 +41,11 @@ const DEFAULT_MAX_PAYLOAD = 1024 * 1024;
 export class CallMux {
   readonly #inbox: string;
   readonly #service: BusUser;
-  readonly #waiting = new Map<string, Call>();
+  readonly #waiting = new Waiting<Call>();
   readonly #sweep: NodeJS.Timeout;
   #queue: Outgoing[] = [];
   #nc: NatsConnection | undefined;
   #up = false;
-  #next = 0;
   #maxPayload = DEFAULT_MAX_PAYLOAD;
 
   constructor(service: BusUser) {
@@ -82,7 +82,7 @@ export class CallMux {
   disconnected(): void {
     this.#up = false;
     this.#queue = [];
-    for (const token of this.#waiting.keys()) {
+    for (const { token } of this.#waiting.all()) {
       const call = this.#take(token);
       call?.reject(call.sent ? outcomeUnknown(call.subject) : notSent());
     }
@@ -90,9 +90,9 @@ export class CallMux {
 
   /** The server refuses a subject without telling which message: all calls on it have been refused. */
   refused(subject: string): boolean {
-    const tokens = [...this.#waiting].filter(([, call]) => call.subject === subject).map(([token]) => token);
-    for (const token of tokens) this.#take(token)?.reject(forbidden(subject, this.#service));
-    return tokens.length > 0;
+    const calls = this.#waiting.all().filter((call) => call.subject === subject);
+    for (const { token } of calls) this.#take(token)?.reject(forbidden(subject, this.#service));
+    return calls.length > 0;
   }
 
   close(): void {
@@ -117,15 +117,22 @@ export class CallMux {
         );
       }
       this.#assertSize(data, headers); // what an executor throws is a rejection
-      const token = this.#token();
-      const call: Call = { token, subject, resolve, reject, deadline: performance.now() + timeoutMs, sent: false };
+      const deadline = performance.now() + timeoutMs;
+      const call = this.#waiting.add(randomToken(), (token): Call => ({
+        token,
+        subject,
+        resolve,
+        reject,
+        deadline,
+        sent: false,
+      }));
+      const { token } = call;
       if (signal) {
         const abort = () =>
           this.#take(token)?.reject(aborted(call.sent ? 'may have been carried out' : 'was not sent'));
         signal.addEventListener('abort', abort, { once: true });
         call.release = () => signal.removeEventListener('abort', abort);
       }
-      this.#waiting.set(token, call);
       this.#enqueue([subject, data, { headers, reply: this.#inbox + token }, call]);
     });
   }
@@ -136,7 +143,7 @@ export class CallMux {
     this.#queue = [];
     for (const [subject, data, options, call] of out) {
       // Its caller has been told already (aborted, timed out): not sent is better than an answer to nobody.
-      if (call && !this.#waiting.has(call.token)) continue;
+      if (call && !this.#waiting.has(call)) continue;
       try {
         this.#nc?.publish(subject, data, options);
         if (call) call.sent = true;
@@ -152,10 +159,8 @@ export class CallMux {
   }
 
   #take(token: string): Call | undefined {
-    const call = this.#waiting.get(token);
-    if (!call) return undefined;
-    this.#waiting.delete(token);
-    call.release?.();
+    const call = this.#waiting.take(token);
+    call?.release?.();
     return call;
   }
 
@@ -169,14 +174,9 @@ export class CallMux {
 
   #expire(): void {
     const now = performance.now();
-    for (const [token, call] of this.#waiting) {
-      if (call.deadline <= now) this.#take(token)?.reject(late(call.subject));
+    for (const { token, deadline, subject } of this.#waiting.all()) {
+      if (deadline <= now) this.#take(token)?.reject(late(subject));
     }
-  }
-
-  /** Counted, so unique, and random, so that who has answered one call cannot answer its neighbours for others. */
-  #token(): string {
-    return `${(this.#next++).toString(36)}-${randomToken()}`;
   }
 
   #assertSize(data: string | Uint8Array, headers?: MsgHdrs): void {
@@ -199,7 +199,7 @@ function headerBytes(headers: MsgHdrs | undefined): number {
 
 let pool = '';
 let used = 0;
-/** 48 random bits; one system call for 512 of them. */
+/** 48 random bits, so that who has answered one call cannot answer its neighbours for others; one system call for 512 of them. */
 function randomToken(): string {
   if (used + 12 > pool.length) {
     pool = randomBytes(6 * 512).toString('hex');
