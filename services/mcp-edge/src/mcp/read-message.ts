@@ -49,7 +49,10 @@ export function readMessage(
       resolve(parseMessage(body, bytes));
     });
     req.on('error', reject);
-    req.on('close', () => reject(new Error('the client closed before its body was complete')));
+    req.on('close', () => {
+      // It comes after every request, and an error costs its stack.
+      if (!req.complete) reject(new Error('the client closed before its body was complete'));
+    });
   });
 }
 
