@@ -108,6 +108,23 @@ describe('the key set', () => {
     expect(world.logs[0]).toMatch(/^warn/);
   });
 
+  it('T18 is read to its limit and no further', async () => {
+    let given = 0;
+    let cancelled = false;
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (stream) => {
+        given += 64 * 1024;
+        stream.enqueue(new Uint8Array(64 * 1024).fill(32));
+      },
+      cancel: () => void (cancelled = true),
+    });
+    const world = issuer();
+    world.serve = () => new Response(endless);
+    expect(await world.has('k1')).toBe(false);
+    expect(cancelled).toBe(true);
+    expect(given).toBeLessThan(2 * 1024 * 1024);
+  });
+
   it('tells which keys left or changed', async () => {
     const world = issuer();
     world.serve = () => Response.json({ keys: keys.slice(0, 2) });

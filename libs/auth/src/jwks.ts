@@ -130,9 +130,7 @@ export class JwksSource implements KeySource {
       await response.body?.cancel();
       throw new Error(`answered ${response.status}`);
     }
-    const text = await response.text();
-    if (text.length > MAX_BYTES) throw new Error('answered more than 1 MiB');
-    const jwks = JSON.parse(text) as JSONWebKeySet;
+    const jwks = JSON.parse(await bodyOf(response)) as JSONWebKeySet;
     const find = createLocalJWKSet(jwks);
     const keys = new Map(jwks.keys.map((key) => [key.kid ?? '', JSON.stringify(key)]));
     return { find, keys, at: this.#options.now() };
@@ -153,4 +151,17 @@ export class JwksSource implements KeySource {
     // A token without a key id may have been signed by any key that left.
     if (gone.length > 0) for (const kid of new Set([...gone, ''])) for (const listener of this.#gone) listener(kid);
   }
+}
+
+/** Bounded while it is read: an issuer that goes on for ever costs no more than the limit. */
+async function bodyOf({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  // Leaving the loop cancels the rest.
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MAX_BYTES) throw new Error('answered more than 1 MiB');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }
