@@ -19,7 +19,6 @@ import pg from 'pg';
 import { EventStore, type CommitContext } from './event-store.js';
 import { ProjectionRunner } from './projection-runner.js';
 import { defineProjection, type Projection } from './projection.js';
-import { ACK_WAIT_MS } from './provision-bus.js';
 import { provisionDatabase, type Provisionable } from './provision-database.js';
 import { consumerState } from './pull.js';
 import { waitFor } from './read-your-writes.js';
@@ -73,7 +72,7 @@ const row = async (id: string, fixture: { pool(): pg.Pool } = database) => {
 
 beforeEach(async () => {
   told.length = 0;
-  nats = await natsFixture({ services: [service] });
+  nats = await natsFixture({ services: [service], ackWaitMs: 1_500 });
   database = await postgresFixture([service]);
   bus = await nats.busAs('ticket');
   store = new EventStore({ bus });
@@ -129,7 +128,7 @@ describe('a projection', () => {
     // All three come again, and are acknowledged this time.
     await eventually(async () => {
       expect(await consumerState(bus, STREAM, counters.name)).toMatchObject({ num_ack_pending: 0 });
-    }, 2 * ACK_WAIT_MS);
+    }, 20_000);
     expect(await row('a')).toEqual({ total: 3, commits: 3 });
     await add('a', 1);
     await eventually(async () => expect(await row('a')).toEqual({ total: 4, commits: 4 }));
@@ -171,7 +170,7 @@ describe('a projection', () => {
     run();
     await add('a', 5);
     // Whoever applied the later five first would skip the earlier ones for ever.
-    await eventually(async () => expect(await row('a')).toEqual({ total: 10, commits: 10 }), 2 * ACK_WAIT_MS);
+    await eventually(async () => expect(await row('a')).toEqual({ total: 10, commits: 10 }), 20_000);
   }, 30_000);
 
   it('notices when somebody else is given a message, and loses none', async () => {
@@ -188,7 +187,7 @@ describe('a projection', () => {
     }
     await add('a', 30);
     await eventually(() => got > 0);
-    await eventually(async () => expect(await row('a')).toEqual({ total: 31, commits: 31 }), 3 * ACK_WAIT_MS);
+    await eventually(async () => expect(await row('a')).toEqual({ total: 31, commits: 31 }), 30_000);
   }, 40_000);
 
   it('T81 skips and counts what is no commit of its subject, and goes on', async () => {
@@ -235,7 +234,7 @@ describe('a projection', () => {
     await eventually(() => bus.up, 5000);
     store = new EventStore({ bus });
     await eventually(() => add('a', 1), 5000);
-    await eventually(async () => expect((await row('a'))?.total).toBeGreaterThanOrEqual(4), 2 * ACK_WAIT_MS);
+    await eventually(async () => expect((await row('a'))?.total).toBeGreaterThanOrEqual(4), 20_000);
   }, 30_000);
 });
 

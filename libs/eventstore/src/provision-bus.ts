@@ -46,6 +46,8 @@ export interface ProvisionBusOptions {
   };
   /** Copies of each stream, default 1. */
   replicas?: number;
+  /** Default ACK_WAIT_MS; shorter only where a test waits for it. */
+  ackWaitMs?: number;
   log?: Log;
 }
 
@@ -62,6 +64,7 @@ export async function provisionBus(options: ProvisionBusOptions): Promise<void> 
   const owners = toolOwners(options.services);
   assertNamesUnique(options.services);
   const jsm = await jetstreamManager(options.nc);
+  const ack_wait = (options.ackWaitMs ?? ACK_WAIT_MS) * NS;
   for (const config of streams(options)) await putStream(jsm, config);
   for (const { projections = [], reactors = [] } of options.services) {
     for (const { name, subject } of projections) {
@@ -71,6 +74,7 @@ export async function provisionBus(options: ProvisionBusOptions): Promise<void> 
         ack_policy: AckPolicy.All,
         deliver_policy: DeliverPolicy.All,
         max_ack_pending: BATCH,
+        ack_wait,
       });
     }
     for (const { name, subject, from } of reactors) {
@@ -80,6 +84,7 @@ export async function provisionBus(options: ProvisionBusOptions): Promise<void> 
         ack_policy: AckPolicy.Explicit,
         deliver_policy: from === 'start' ? DeliverPolicy.All : DeliverPolicy.New,
         max_ack_pending: REACTOR_IN_FLIGHT,
+        ack_wait,
       });
     }
   }
@@ -137,7 +142,7 @@ async function putStream(jsm: JetStreamManager, config: Partial<StreamConfig> & 
 
 async function putConsumer(jsm: JetStreamManager, stream: string, wanted: Partial<ConsumerConfig>): Promise<void> {
   const name = wanted.durable_name ?? '';
-  const config = { ...wanted, ack_wait: ACK_WAIT_MS * NS, max_deliver: -1 };
+  const config = { ...wanted, max_deliver: -1 };
   const there = await jsm.consumers.info(stream, name).catch((error: unknown) => {
     if (isNotFound(error)) return null;
     throw error;
@@ -152,12 +157,12 @@ async function putConsumer(jsm: JetStreamManager, stream: string, wanted: Partia
     );
   }
   const info = there
-    ? await jsm.consumers.update(stream, name, { ack_wait: config.ack_wait, max_ack_pending: config.max_ack_pending! })
+    ? await jsm.consumers.update(stream, name, { ack_wait: config.ack_wait!, max_ack_pending: config.max_ack_pending! })
     : await jsm.consumers.add(stream, config);
   // The wire has nanoseconds; a wait in another unit would be 20 ms or six hours, and nobody would be told (P79).
-  if (info.config.ack_wait !== ACK_WAIT_MS * NS) {
+  if (info.config.ack_wait !== config.ack_wait) {
     throw new Error(
-      `consumer ${name} has ack_wait ${info.config.ack_wait} ns instead of ${ACK_WAIT_MS} ms; see the server`,
+      `consumer ${name} has ack_wait ${info.config.ack_wait} ns instead of ${config.ack_wait} ns; see the server`,
     );
   }
 }

@@ -11,6 +11,8 @@ export interface ReactorRunnerOptions {
   reactors: readonly Reactor[];
   /** Commits that one reactor of this instance works on at once, default 16. */
   concurrency?: number;
+  /** What the consumers were provisioned with; default ACK_WAIT_MS. */
+  ackWaitMs?: number;
   log?: Log;
 }
 
@@ -24,6 +26,8 @@ export interface ReactorLag {
 
 const IDLE_MS = 30_000;
 const STOP_MS = 5_000;
+/** For handlers to notice that their signal was aborted. */
+const ABANDON_MS = 1_000;
 const NS = 1_000_000;
 const LONGEST_DELAY_MS = 60_000;
 
@@ -51,13 +55,13 @@ export class ReactorRunner {
     this.#loops = this.#options.reactors.map((reactor) => this.#loop(reactor));
   }
 
-  /** Takes nothing new, lets handlers end for 5 s, then aborts their signal; what they did not finish comes again. */
-  async stop(): Promise<void> {
+  /** Takes nothing new, lets handlers end for so long, then aborts their signal; what they did not finish comes again. */
+  async stop(graceMs = STOP_MS): Promise<void> {
     this.#stop.abort();
     const ended = Promise.all(this.#loops);
-    await Promise.race([ended, sleep(STOP_MS, undefined, { ref: false })]);
+    await Promise.race([ended, sleep(graceMs, undefined, { ref: false })]);
     this.#abandon.abort();
-    await Promise.race([ended, sleep(STOP_MS / 5, undefined, { ref: false })]);
+    await Promise.race([ended, sleep(ABANDON_MS, undefined, { ref: false })]);
   }
 
   lag(): Promise<ReactorLag[]> {
@@ -107,7 +111,7 @@ export class ReactorRunner {
 
   /** Never rejects. */
   async #handle(reactor: Reactor, message: Delivered): Promise<void> {
-    const { bus } = this.#options;
+    const { bus, ackWaitMs = ACK_WAIT_MS } = this.#options;
     const counts = this.#counts.get(reactor.name)!;
     const fields = { reactor: reactor.name, seq: message.seq, subject: message.subject };
     const read = readEvents(message);
@@ -117,7 +121,7 @@ export class ReactorRunner {
       bus.publish(message.ack, '+TERM');
       return;
     }
-    const working = setInterval(() => bus.publish(message.ack, '+WPI'), ACK_WAIT_MS / 3);
+    const working = setInterval(() => bus.publish(message.ack, '+WPI'), ackWaitMs / 3);
     const context: ReactorContext = { signal: this.#abandon.signal, delivery: message.delivery, log: this.#log };
     try {
       for (const recorded of read.events) {

@@ -66,6 +66,9 @@ const addMany = async (times: number) => {
   }
 };
 const rows = async () => (await database.pool().query('select * from ticket.counters order by 1, 2')).rows;
+const waitsForLock = async (reader: { query(text: string): Promise<{ rows: unknown[] }> }) =>
+  (await reader.query(`select 1 from pg_locks where not granted and relation = 'ticket.counters'::regclass`)).rows
+    .length > 0;
 const rebuild = (more: Partial<RebuildOptions> = {}) =>
   rebuildProjection({ bus: admin, adminUrl: database.adminUrl, service, projection: counters, ...more });
 const caughtUp = (ms = 10_000) =>
@@ -175,7 +178,9 @@ describe('P86 a rebuild', () => {
     await reader.query('begin');
     await reader.query('select * from counters');
     const done = rebuild();
-    await new Promise((resolve) => setTimeout(resolve, 1200));
+    // It has waited for the table, and given way to readers again.
+    await eventually(() => waitsForLock(reader));
+    await eventually(async () => !(await waitsForLock(reader)));
     await reader.query('select * from counters');
     await reader.query('commit');
     reader.release();

@@ -28,11 +28,13 @@ export interface NatsFixtureOptions {
   provision?: boolean;
   /** False: there is no server until `restart`, but its address is known. */
   start?: boolean;
+  /** Milliseconds after which an unacknowledged message comes again; for a test that waits for it. */
+  ackWaitMs?: number;
 }
 
 /** A nats-server of its own with the generated users and permissions, provisioned. About 0.3 s. */
 export async function natsFixture(options: NatsFixtureOptions = {}): Promise<NatsFixture> {
-  const { services = [] } = options;
+  const { services = [], ackWaitMs } = options;
   const dir = await tempDir('nats');
   const configFile = join(dir, 'nats.conf');
   const passwords = new Map<BusUser, string>(
@@ -63,11 +65,11 @@ export async function natsFixture(options: NatsFixtureOptions = {}): Promise<Nat
     },
     async provision() {
       const bus = await fixture.busAs(PROVISIONER);
-      await provisionBus({ nc: bus.nc, services });
+      await provisionBus({ nc: bus.nc, services, ...(ackWaitMs !== undefined && { ackWaitMs }) });
     },
     async [Symbol.asyncDispose]() {
       await Promise.allSettled(buses.map((bus) => bus.close()));
-      await server.kill();
+      await (server as typeof server | undefined)?.kill();
       await rm(dir, { recursive: true, force: true });
     },
   };
@@ -77,8 +79,7 @@ export async function natsFixture(options: NatsFixtureOptions = {}): Promise<Nat
     if (options.start === false) await fixture.kill();
     return fixture;
   } catch (error) {
-    await (server as typeof server | undefined)?.kill();
-    await rm(dir, { recursive: true, force: true });
+    await fixture[Symbol.asyncDispose]();
     throw error;
   }
 }
