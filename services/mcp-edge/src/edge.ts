@@ -42,13 +42,13 @@ export class Edge {
   readonly catalog: Catalog;
   readonly route: McpRoute;
   readonly pipeline: CallPipeline;
+  readonly long: LongAnswers;
   /** Replaceable until the interactions of the session service are there. */
   readonly confirmation: { port: ConfirmationPort } = { port: nobodyReachable };
   readonly #records: Records;
   readonly #authenticator: Authenticator;
   readonly #legacy: LegacyLayer;
   readonly #sdk: SdkLane;
-  readonly #long: LongAnswers;
   readonly #metrics: EdgeMetrics;
   readonly #cleanups: (() => void)[] = [];
 
@@ -122,7 +122,7 @@ export class Edge {
       instructions: () => instructionsText(name, catalog),
     };
     const shared = { catalog, lists, runCall, answers, authenticator, recordRequest };
-    const long = (this.#long = new LongAnswers(answers, settings.CORTEX_SSE_KEEPALIVE_MS));
+    const long = (this.long = new LongAnswers(answers, settings.CORTEX_SSE_KEEPALIVE_MS));
     const sdk = (this.#sdk = new SdkLane({ ...shared, settings, metrics, log }));
     const legacy = (this.#legacy = createLegacy({
       core,
@@ -169,7 +169,7 @@ export class Edge {
     for (const cleanup of this.#cleanups.splice(0)) cleanup();
     this.catalog.stop();
     this.#records.stop();
-    this.#long.stop();
+    this.long.stop();
     this.#authenticator.close();
   }
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { defineService, defineTool } from '@cortex/service-kit';
 import { eventually } from '@cortex/testing';
@@ -35,7 +34,7 @@ const ask = defineTool({
 let edge: EdgeFixture;
 beforeAll(async () => {
   const service = defineService({ name: 'ticket', config: z.object({}), tools: [ask] });
-  edge = await startEdge({ beside: [service] });
+  edge = await startEdge({ beside: [service], env: { CORTEX_SSE_KEEPALIVE_MS: '500' } });
 }, 60_000);
 afterAll(async () => edge[Symbol.asyncDispose]());
 
@@ -49,7 +48,6 @@ const tries = (question: string) => asked.filter((entry) => entry.question === q
 it('a call that waits ends with the event, in one more try', async () => {
   const call = edge.call('sample_question', { question: 'q1' });
   await eventually(() => tries('q1').length === 1);
-  await sleep(100);
   await answered('q1', 'yes');
   expect((await call).body.result.structuredContent).toEqual({ answer: 'yes' });
   expect(tries('q1').map(({ resume }) => resume)).toEqual([false, true]);
@@ -86,17 +84,22 @@ it('a caller that goes ends the wait', async () => {
   await expect(call).rejects.toMatchObject({ name: 'AbortError' });
   await edge.finished({ tool: 'sample_question', outcome: 'cancelled' });
   const before = tries('q5').length;
-  await sleep(500);
+  // As long as somebody else's wait takes for three polls.
+  const other = edge.call('sample_question', { question: 'q5b', poll_ms: 100 });
+  await eventually(() => tries('q5b').length >= 4);
+  await answered('q5b', 'yes');
+  await other;
   expect(tries('q5')).toHaveLength(before);
 });
 
 it('a wait that lasts turns into an event stream with comments, and ends with the answer', async () => {
-  const call = edge.call('sample_question', { question: 'q6', within_ms: 30_000 });
-  await eventually(() => tries('q6').length === 1);
-  await sleep(11_500);
+  edge.edge.long.afterMs = 200;
+  let seen = '';
+  const call = edge.call('sample_question', { question: 'q6' }, { onText: (text) => void (seen = text) });
+  await eventually(() => seen.includes(': keepalive'));
   await answered('q6', 'at last');
   const { headers, text, body } = await call;
   expect(headers.get('content-type')).toBe('text/event-stream');
-  expect(text).toMatch(/^event: message\ndata: \{"jsonrpc":"2.0","id":1,"result":.*\n\n$/s);
+  expect(text).toMatch(/^(: keepalive\n\n)+event: message\ndata: \{"jsonrpc":"2.0","id":1,"result":.*\n\n$/s);
   expect(body.result.structuredContent).toEqual({ answer: 'at last' });
-}, 30_000);
+});

@@ -2,7 +2,6 @@ import { Bag, type Bagged } from '../bag.js';
 import type { Answer, HttpExchange } from '../seams.js';
 
 const SWEEP_MS = 1_000;
-const BECOMES_STREAM_MS = 10_000;
 
 /** An answer that is not there yet. */
 interface Pending extends Bagged {
@@ -16,6 +15,8 @@ interface Pending extends Bagged {
  * looks after all calls; a call that ends before costs one entry in a bag.
  */
 export class LongAnswers {
+  /** Milliseconds after which an answer becomes a stream; shorter in tests. */
+  afterMs = 10_000;
   readonly #pending = new Bag<Pending>();
   readonly #timer: NodeJS.Timeout;
 
@@ -47,7 +48,7 @@ export class LongAnswers {
       const { exchange } = pending;
       if (exchange.res.destroyed) this.#pending.delete(pending);
       else if (!pending.streaming) {
-        if (now - exchange.started < BECOMES_STREAM_MS) continue;
+        if (now - exchange.started < this.afterMs) continue;
         this.answer.openStream(exchange);
         pending.streaming = true;
         pending.lastWrite = now;

@@ -27,6 +27,8 @@ export interface Ask {
   meta?: Record<string, unknown>;
   headers?: Record<string, string>;
   signal?: AbortSignal;
+  /** Told what has come of the answer so far. */
+  onText?: (soFar: string) => void;
   /** Through the SDK's entry instead of the fast lane. */
   sdk?: boolean;
 }
@@ -81,9 +83,14 @@ export async function startEdge(options: EdgeOptions = {}): Promise<EdgeFixture>
     await eventually(() => edge.catalog.complete && tools.every((name) => edge.catalog.find(name)?.live));
   const token = (claims: Record<string, unknown> = {}) => issuer.token(url, { scope: ALL_SCOPES, ...claims });
   const standard = await token();
-  const send = async (body: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Answer> => {
+  const send = async (body: string, headers: Record<string, string>, { signal, onText }: Ask = {}): Promise<Answer> => {
     const response = await fetch(url, { method: 'POST', headers, body, ...(signal && { signal }) });
-    const text = await response.text();
+    const decoder = new TextDecoder();
+    let text = '';
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      onText?.(text);
+    }
     return { status: response.status, headers: response.headers, text, body: messageOf(text) };
   };
   const common = (bearer: string) => ({
@@ -100,7 +107,8 @@ export async function startEdge(options: EdgeOptions = {}): Promise<EdgeFixture>
     nats: app.nats,
     postgres: app.postgres,
     token,
-    ask(method, params = {}, { id = 1, token: bearer = standard, meta = {}, headers = {}, signal, sdk = false } = {}) {
+    ask(method, params = {}, ask = {}) {
+      const { id = 1, token: bearer = standard, meta = {}, headers = {}, sdk = false } = ask;
       const name = method === 'resources/read' ? params['uri'] : params['name'];
       const body = { jsonrpc: '2.0', id, method, params: { ...params, _meta: { ...modernMeta, ...meta } } };
       return send(
@@ -113,7 +121,7 @@ export async function startEdge(options: EdgeOptions = {}): Promise<EdgeFixture>
           ...(sdk && { 'x-cortex-lane': 'sdk' }),
           ...headers,
         },
-        signal,
+        ask,
       );
     },
     call: (name, args, ask) => fixture.ask('tools/call', { name, ...(args !== undefined && { arguments: args }) }, ask),
