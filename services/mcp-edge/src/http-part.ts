@@ -2,7 +2,9 @@ import { failedPrecondition } from '@cortex/contracts';
 import type { HttpPart } from '@cortex/service-kit';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Edge } from './edge.js';
+import { answerBroken } from './http/broken-request.js';
 
 /** Above the idle time of the balancers in front, so that they and not we close an idle connection. */
 const KEEP_ALIVE_MS = 65_000;
@@ -12,14 +14,23 @@ const REQUEST_MS = 60_000;
 /** The public listener in the life of the process. */
 export const http: HttpPart = {
   async create(module, options) {
+    let edge: Edge | undefined;
     const adapter = new FastifyAdapter({
       keepAliveTimeout: KEEP_ALIVE_MS,
       requestTimeout: REQUEST_MS,
       // What was under way has had its time in `drain`.
       forceCloseConnections: true,
       http: { headersTimeout: REQUEST_MS },
+      clientErrorHandler: answerBroken,
+      // A path that is no URL: the edge has an answer to it like to any other.
+      frameworkErrors: (_error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+        reply.hijack();
+        void edge?.route.serve(request.raw, reply.raw);
+      },
     });
-    return NestFactory.create<NestFastifyApplication>(module, adapter, { ...options, bodyParser: false });
+    const app = await NestFactory.create<NestFastifyApplication>(module, adapter, { ...options, bodyParser: false });
+    edge = app.get(Edge, { strict: false });
+    return app;
   },
 
   async listen(app) {

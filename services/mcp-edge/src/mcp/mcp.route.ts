@@ -83,7 +83,7 @@ export class McpRoute {
    * Fastify adds by itself, such as the one for ::1.
    */
   register(fastify: FastifyInstance): void {
-    fastify.server.removeAllListeners('request').on('request', (req, res) => void this.#serve(req, res));
+    fastify.server.removeAllListeners('request').on('request', (req, res) => void this.serve(req, res));
     void fastify.register((scope, _options, done) => {
       scope.removeAllContentTypeParsers();
       // The body is read by the route itself, once, after the door.
@@ -93,14 +93,15 @@ export class McpRoute {
         url: '*',
         handler: (request, reply) => {
           reply.hijack();
-          void this.#serve(request.raw, reply.raw);
+          void this.serve(request.raw, reply.raw);
         },
       });
       done();
     });
   }
 
-  async #serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
+  /** Answers a request, whatever it is. */
+  async serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const { answers, log } = this.options;
     this.#active++;
     try {

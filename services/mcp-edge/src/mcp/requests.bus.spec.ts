@@ -2,6 +2,9 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@cortex/testing';
+import { HttpAdapterHost } from '@nestjs/core';
+import type { FastifyInstance } from 'fastify';
+import { answerBroken } from '../http/broken-request.js';
 import { type EdgeFixture, modernMeta, startEdge } from '../testing/edge-fixture.js';
 import { ran, seen } from '../testing/sample-tools.js';
 
@@ -229,6 +232,73 @@ describe('P15 P16 T11 answers go to who asked', () => {
     ]);
     expect([number.body.id, number.body.result.structuredContent.text]).toEqual([1, 'n']);
     expect([text.body.id, text.body.result.structuredContent.text]).toEqual(['1', 't']);
+  });
+});
+
+describe('what is no request', () => {
+  /** Everything that comes back for these bytes until the connection ends. */
+  const sent = (bytes: string) =>
+    new Promise<string>((resolve) => {
+      let got = '';
+      const socket = connect(Number(new URL(edge.origin).port), '127.0.0.1', () => socket.write(bytes));
+      socket.setEncoding('utf8').on('data', (text: string) => (got += text));
+      socket.on('error', () => undefined).on('close', () => resolve(got));
+    });
+
+  it.each([
+    ['is no HTTP', 'hello\r\n\r\n', 400, 'malformed_request'],
+    [
+      'has two lengths',
+      'POST /mcp HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n',
+      400,
+      'malformed_request',
+    ],
+    [
+      'has headers without end',
+      `GET / HTTP/1.1\r\nhost: a\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`,
+      431,
+      'headers_too_large',
+    ],
+  ])('T18 %s: refused in the words of the edge', async (_, bytes, status, error) => {
+    const [head = '', body] = (await sent(bytes)).split('\r\n\r\n');
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(head).toContain('X-Content-Type-Options: nosniff');
+    expect(body).toBe(JSON.stringify({ error }));
+  });
+
+  it('T18 a client that is too slow is told so, and nothing once an answer has begun', () => {
+    const said: string[] = [];
+    const socket = (bytesWritten: number) => ({
+      writable: true,
+      bytesWritten,
+      end: (text: string) => void said.push(text),
+      destroy: () => void said.push('destroyed'),
+    });
+    const slow = Object.assign(new Error(), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+    answerBroken(slow, socket(0) as never);
+    answerBroken(slow, socket(10) as never);
+    expect(said).toEqual([expect.stringMatching(/^HTTP\/1.1 408 [^]*\{"error":"request_timeout"\}$/), 'destroyed']);
+  });
+
+  it('a path that is no URL, and a body without a type, are answered like any other', async () => {
+    expect(await sent('GET /%ff HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n')).toMatch(
+      /^HTTP\/1.1 404 [^]*\r\n\r\n\{"error":"not_found"\}$/,
+    );
+    const fastify = edge.app.get(HttpAdapterHost).httpAdapter.getInstance() as FastifyInstance;
+    // Listeners that the framework adds by itself come in by its own routing.
+    expect((await fastify.inject({ url: '/%ff' })).body).toBe('{"error":"not_found"}');
+    const token = await edge.token();
+    const untyped = { authorization: `Bearer ${token}`, host: new URL(edge.origin).host };
+    const { statusCode, body } = await fastify.inject({
+      method: 'POST',
+      url: '/mcp',
+      headers: untyped,
+      payload: Buffer.from('{}'),
+    });
+    expect([statusCode, JSON.parse(body)]).toEqual([
+      415,
+      { jsonrpc: '2.0', error: { code: 415, message: expect.any(String) } },
+    ]);
   });
 });
 
