@@ -1,5 +1,6 @@
 import type { RpcId } from '../mcp/envelope.js';
 import type { EdgeCore, HttpExchange } from '../seams.js';
+import type { LegacyMetrics } from './listeners.js';
 import { responseBytes, type Reply } from './message.js';
 import { EventStream, type Streams } from './streams.js';
 
@@ -18,6 +19,7 @@ export class PostStream {
     private readonly core: EdgeCore,
     private readonly exchange: HttpExchange,
     private readonly streams: Streams,
+    private readonly metrics: Pick<LegacyMetrics, 'streams'>,
   ) {
     const openAt = Date.now() + OPEN_AFTER_MS;
     this.#stopWaiting = streams.chore(() => {
@@ -44,6 +46,8 @@ export class PostStream {
     this.core.answer.openStream(this.exchange);
     this.#stream = new EventStream(this.exchange.res, Infinity);
     this.streams.add(this.#stream);
+    this.metrics.streams.inc({ kind: 'post' });
+    this.#stream.onClose(() => this.metrics.streams.dec({ kind: 'post' }));
     return this.#stream;
   }
 }

@@ -141,14 +141,14 @@ export class Streamable {
   }
 
   async #request(exchange: HttpExchange, session: SessionRecord | null, request: LegacyRequest): Promise<void> {
-    const { core, streams } = this.parts;
+    const { core, streams, metrics } = this.parts;
     const { id, method } = request;
     const origin = this.#origin(exchange, session);
     if (origin === null) return this.#unsupported(exchange, id);
     const cancel = session ? this.#flights.begin(session.id, id) : new Cancellation();
     if (cancel === null) return this.#fault(exchange, 400, id, -32600, IN_FLIGHT);
     const streamed = session !== null && STREAMED.has(method) && acceptsStream(exchange);
-    const stream = streamed ? new PostStream(core, exchange, streams) : undefined;
+    const stream = streamed ? new PostStream(core, exchange, streams, metrics) : undefined;
     try {
       const reply = await this.parts.dispatch(origin, request, cancel);
       if (!stream?.finish(id, reply)) this.#write(exchange, id, reply);

@@ -93,6 +93,21 @@ describe('a GET stream', () => {
     await eventually(async () => (await count()) === 0);
   });
 
+  it('of a call is counted while it is open', async () => {
+    const session = await open();
+    const posts = async () => {
+      const { text } = await raw.ask({ method: 'GET', path: '/metrics', headers: { accept: '*/*' } });
+      return Number(/^gw_streams\{kind="post"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+    };
+    const stream = await raw.stream({
+      headers: { 'mcp-session-id': session, accept: 'application/json, text/event-stream' },
+      body: tool(77, 'sample_slow', { ms: 3_000, mark: 'counted' }),
+    });
+    expect(await posts()).toBe(1);
+    await eventually(() => stream.ended, 5_000);
+    await eventually(async () => (await posts()) === 0);
+  });
+
   it('is nothing for clients that read none, nor for the modern era', async () => {
     for (const headers of [{ accept: 'application/json' }, { 'mcp-protocol-version': '2026-07-28' }]) {
       const answer = await raw.ask({ method: 'GET', headers });

@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http';
 
-/** What a client that reads nothing may pin. */
-const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
+/** What a slow client may leave unread before the next event; then its stream ends (threat T18). */
+const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
+/** A client that has read nothing of what it was sent for so long has no use for the rest. */
+const STALLED_MS = 30_000;
 const COMMENT = ': keep-alive\n\n';
 const LF = 10;
 const CR = 13;
@@ -16,8 +18,11 @@ export class EventStream {
     /** Milliseconds since 1970 when the stream ends: the token's end, or Infinity. */
     readonly expiresAt: number,
     private readonly now: () => number = Date.now,
+    stalledMs = STALLED_MS,
   ) {
     this.#lastWrite = now();
+    // Neither did anything come nor was any of what is unread taken; also after the end, until all of it is.
+    res.setTimeout(stalledMs, () => res.writableLength > 0 && res.destroy());
   }
 
   get open(): boolean {
@@ -44,7 +49,8 @@ export class EventStream {
   }
 
   keepAlive(everyMs: number): void {
-    if (!this.open || this.now() - this.#lastWrite < everyMs) return;
+    // What is unread keeps a connection as alive as it is.
+    if (!this.open || this.res.writableLength > 0 || this.now() - this.#lastWrite < everyMs) return;
     this.#lastWrite = this.now();
     this.res.write(COMMENT);
   }
