@@ -14,7 +14,7 @@ const REQUEST_MS = 60_000;
 /** The public listener in the life of the process. */
 export const http: HttpPart = {
   async create(module, options) {
-    let edge: Edge | undefined;
+    const made: { edge?: Edge } = {};
     const adapter = new FastifyAdapter({
       keepAliveTimeout: KEEP_ALIVE_MS,
       requestTimeout: REQUEST_MS,
@@ -25,11 +25,11 @@ export const http: HttpPart = {
       // A path that is no URL: the edge has an answer to it like to any other.
       frameworkErrors: (_error: unknown, request: FastifyRequest, reply: FastifyReply) => {
         reply.hijack();
-        void edge?.route.serve(request.raw, reply.raw);
+        void made.edge?.route.serve(request.raw, reply.raw);
       },
     });
     const app = await NestFactory.create<NestFastifyApplication>(module, adapter, { ...options, bodyParser: false });
-    edge = app.get(Edge, { strict: false });
+    made.edge = app.get(Edge, { strict: false });
     return app;
   },
 
