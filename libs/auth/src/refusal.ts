@@ -13,7 +13,6 @@ export const AUTH_REFUSALS = {
   not_yet_valid: 'the token is not valid yet',
   no_sub: 'the token names no subject',
   no_jti: 'the token has no jti',
-  revoked: 'the token was revoked',
 } as const;
 export type AuthReason = keyof typeof AUTH_REFUSALS;
 

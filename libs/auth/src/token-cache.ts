@@ -1,10 +1,8 @@
 import { hash } from 'node:crypto';
-import { isRefusal, refuse, type AuthRefusal } from './refusal.js';
+import { isRefusal, type AuthRefusal } from './refusal.js';
 
 /** What the cache must know of an entry. */
 export interface CachedToken {
-  sub: string;
-  jti: string;
   kid: string;
   /** Seconds since 1970. */
   exp: number;
@@ -27,11 +25,10 @@ interface Entry<T> {
 
 /**
  * Verified tokens by the SHA-256 of their text, so that no raw token lies in a heap dump. A burst verifies once; a refusal
- * is not kept; an entry lives a minute, because hints of revocation may be lost. Source: hot path, section 6.
+ * is not kept; an entry lives a minute. Source: hot path, section 6.
  */
 export class TokenCache<T extends CachedToken> {
   readonly #entries = new Map<string, Entry<T>>();
-  readonly #revoked = new Map<string, number>();
   readonly #options: Required<TokenCacheOptions<T>>;
   /** Rises when keys or rights are taken away: what was being verified meanwhile is not kept. */
   #epoch = 0;
@@ -56,7 +53,7 @@ export class TokenCache<T extends CachedToken> {
       this.#entries.delete(key);
       return this.#verify(key, token);
     }
-    return this.#isRevoked(entry.value) ? refuse('revoked') : entry.value;
+    return entry.value;
   }
 
   /** The key left the issuer's set: its tokens are looked at again. */
@@ -67,21 +64,10 @@ export class TokenCache<T extends CachedToken> {
     }
   }
 
-  /** Refuses a token id or a subject from now on, for as long as a token may live (`untilSeconds`, since 1970). */
-  revoke(what: { jti: string } | { sub: string }, untilSeconds: number): void {
-    const now = this.#options.now() / 1000;
-    for (const [key, until] of this.#revoked) if (until <= now) this.#revoked.delete(key);
-    this.#revoked.set('jti' in what ? `jti:${what.jti}` : `sub:${what.sub}`, untilSeconds);
-  }
-
   /** Forgets every entry: what they were prepared from has changed. */
   clear(): void {
     this.#epoch++;
     this.#entries.clear();
-  }
-
-  #isRevoked({ jti, sub }: T): boolean {
-    return this.#revoked.size > 0 && (this.#revoked.has(`jti:${jti}`) || this.#revoked.has(`sub:${sub}`));
   }
 
   #verify(key: string, token: string): Promise<T | AuthRefusal> {
@@ -94,7 +80,7 @@ export class TokenCache<T extends CachedToken> {
         }
         if (epoch === this.#epoch) entry.value = verified;
         else this.#forget(key, entry);
-        return this.#isRevoked(verified) ? refuse('revoked') : verified;
+        return verified;
       },
       (error: unknown) => {
         this.#forget(key, entry);

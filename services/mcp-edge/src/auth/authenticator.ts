@@ -74,7 +74,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   async function admit(token: string): Promise<Admitted | AuthRefusal> {
     const verified = await verifier.verify(token);
     if (isRefusal(verified)) return verified;
-    const { sub, jti, kid, exp, scopes } = verified;
+    const { kid, exp, scopes } = verified;
     const audience = verified.audiences.find((a) => audiences.mcp.has(a) || audiences.sse.has(a)) ?? '';
     const id = await people.idOf(verified);
     const lacks =
@@ -84,7 +84,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
           ? ('scope' as const)
           : undefined;
     const mcp = verified.audiences.some((a) => audiences.mcp.has(a));
-    return { sub, jti, kid, exp, mcp, caller: personCaller({ ...verified, audience }, id, 'person'), lacks };
+    return { kid, exp, mcp, caller: personCaller({ ...verified, audience }, id, 'person'), lacks };
   }
 
   function refused(req: IncomingMessage, resource: ResourceKind, refusal: AuthRefusal): HttpRefusal {
