@@ -1,6 +1,6 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { CliError, EXIT } from './exit.js';
 
 /** Where everything of one Cortex lies. */
@@ -46,12 +46,25 @@ export function openHome(home: Home): void {
   try {
     for (const folder of ['', 'bin', 'config', 'run', 'logs', 'data']) {
       const path = join(home.dir, folder);
-      mkdirSync(path, { recursive: true, mode: 0o700 });
+      makeFolders(path);
       if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o700);
     }
   } catch (cause) {
     const why = (cause as Error).message;
     throw new CliError(`home ${home.dir} cannot be used: ${why}; choose another with --home`, EXIT.failed, { cause });
+  }
+}
+
+/** Not by mkdir's own `recursive`: that never ends where a file system answers ENOENT below a folder that exists, as /proc does. */
+function makeFolders(path: string): void {
+  const missing: string[] = [];
+  for (let folder = path; !existsSync(folder); folder = dirname(folder)) missing.push(folder);
+  for (const folder of missing.reverse()) {
+    try {
+      mkdirSync(folder, { mode: 0o700 });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // somebody made it meanwhile
+    }
   }
 }
 
