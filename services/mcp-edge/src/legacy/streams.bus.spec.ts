@@ -104,7 +104,7 @@ describe('a GET stream', () => {
       body: tool(77, 'sample_slow', { ms: 3_000, mark: 'counted' }),
     });
     expect(await posts()).toBe(1);
-    await eventually(() => stream.ended, 5_000);
+    stream.close();
     await eventually(async () => (await posts()) === 0);
   });
 
