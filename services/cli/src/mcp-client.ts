@@ -24,7 +24,12 @@ export class McpError extends CliError {
     readonly error: RpcError | null,
     text: string,
   ) {
-    super(error === null ? refusal(status, text) : `${error.message} (${error.code}, HTTP ${status})`, EXIT.failed);
+    const scopes = (error?.data as { required?: string[] } | undefined)?.required;
+    const needs = Array.isArray(scopes) ? `; needed: ${scopes.join(' ')}` : '';
+    super(
+      error === null ? refusal(status, text) : `${error.message}${needs} (${error.code}, HTTP ${status})`,
+      EXIT.failed,
+    );
   }
 }
 
@@ -109,7 +114,9 @@ function post(
     const fail = (cause: Error) =>
       reject(
         signal.aborted
-          ? new CliError(`no answer within ${timeoutMs / 1000} s; what was begun goes on or was cancelled by it`)
+          ? new CliError(
+              `no answer within ${timeoutMs / 1000} s; the call was given up, and what it did until then stands in: cortex events --last 10`,
+            )
           : new CliError(`${endpoint} cannot be reached: ${cause.message}; see cortex status`, EXIT.notRunning, {
               cause,
             }),

@@ -62,7 +62,11 @@ export async function assertFree(ports: Partial<PublicPorts>): Promise<void> {
   const names = Object.keys(ports) as (keyof PublicPorts)[];
   const taken = await Promise.all(names.map(async (name) => !(await isPortFree(ports[name] ?? 0)) && name));
   const texts = taken.flatMap((name) =>
-    name === false ? [] : [`port ${ports[name]} (${name}) is taken; move it with ${VARIABLES[name]} or --port`],
+    name === false
+      ? []
+      : [
+          `port ${ports[name]} (${name}) is ${(ports[name] ?? 0) < 1024 ? 'taken or for root alone' : 'taken'}; move it with ${VARIABLES[name]} or --port`,
+        ],
   );
   if (texts.length > 0) throw new CliError(texts.join('\n'), EXIT.portTaken);
 }

@@ -144,7 +144,7 @@ function bench(): Command {
     .argument('[options...]', 'see cortex bench --help')
     .action(async (_options, _flags, self: Command) => {
       const { benchCommand } = await import('./bench/bench.js');
-      await strict(benchCommand()).parseAsync(self.args, { from: 'user' });
+      await strict(benchCommand().name('cortex bench')).parseAsync(self.args, { from: 'user' });
     });
 }
 

@@ -19,8 +19,16 @@ interface Tool {
   description?: string;
 }
 
+interface Block {
+  type: string;
+  text?: string;
+  data?: string;
+  mimeType?: string;
+  resource?: { text?: string; blob?: string; mimeType?: string };
+}
+
 interface ToolResult {
-  content?: { type: string; text?: string; data?: string; mimeType?: string }[];
+  content?: Block[];
   isError?: boolean;
   resultType?: string;
 }
@@ -65,7 +73,8 @@ export async function call(tool: string, given: string, flags: Flags & { timeout
 
 /** What a person reads of a result; what came from outside steers no terminal. */
 function textOf({ content = [] }: ToolResult): string {
-  const blocks = content.map(({ type, text, data, mimeType }) => {
+  const blocks = content.map(({ type, resource, ...block }) => {
+    const { text, data = resource?.blob, mimeType } = { ...resource, ...block };
     if (text !== undefined) return text;
     const size = data === undefined ? '' : `, ${Buffer.byteLength(data, 'base64')} bytes`;
     return `[${type}${mimeType === undefined ? '' : ` ${mimeType}`}${size}; --json has it]`;

@@ -82,8 +82,8 @@ export async function deviceJoin(given: string, flags: { home?: string; json?: b
         client_token: secrets.client_token,
       });
     }
-    print(`join code for ${name}, good once, until ${join.expires_at}:\n\n  ${join.code}\n`);
-    print('On that machine, with the address by which it reaches this one (wss:// through a TLS proxy or tunnel):\n');
+    print(`join code for ${name}, good once, until ${join.expires_at}:\n\n  ${join.code}\n\n`);
+    print('On that machine, with the address by which it reaches this one (wss:// through a TLS proxy or tunnel):\n\n');
     print(`  export CORTEX_CLIENT_TOKEN=${secrets.client_token} CORTEX_JOIN_CODE=${join.code}`);
     print(`  cortex device run --name ${name} --server wss://...`);
   });
@@ -111,7 +111,7 @@ export async function deviceList(flags: { home?: string; json?: boolean }): Prom
 function checkedName(name: string): string {
   if (DEVICE_NAME_PATTERN.test(name)) return name;
   throw new CliError(
-    `${JSON.stringify(name)} is no machine name; use 1 to 64 of A-Z a-z 0-9 . _ : - with --name`,
+    `${JSON.stringify(name)} is no machine name; give one of 1 to 64 of A-Z a-z 0-9 . _ : -`,
     EXIT.usage,
   );
 }

@@ -5,7 +5,7 @@ import { findNatsServer } from '@cortex/embedded/nats-binary';
 import { which } from '@cortex/embedded/child';
 import { isPortFree } from '@cortex/embedded/ports';
 import { postgresBinaries } from '@cortex/embedded/postgres-binaries';
-import { EXIT, messageOf } from '../exit.js';
+import { CliError, EXIT, messageOf } from '../exit.js';
 import { homeOf, type Home } from '../home.js';
 import { isAlive } from '../identity.js';
 import { print, printJson } from '../output.js';
@@ -52,7 +52,7 @@ export async function doctor(flags: { home?: string; json?: boolean }): Promise<
 
 function node(): string {
   const major = Number(process.versions.node.split('.')[0]);
-  if (major < 24) throw new Error(`Node ${process.version} is too old; use 24 or newer`);
+  if (major < 24) throw new CliError(`Node ${process.version} is too old; use 24 or newer`);
   return `${process.version} (${process.execPath})`;
 }
 
@@ -74,11 +74,11 @@ function namespaces(): string {
   if (process.getuid?.() !== 0 || process.env['CORTEX_DATABASE_URL'])
     return 'not needed: PostgreSQL is not started by root';
   const unshare = which('unshare');
-  if (unshare === null) throw new Error('`unshare` is missing; install util-linux, or set CORTEX_DATABASE_URL');
+  if (unshare === null) throw new CliError('`unshare` is missing; install util-linux, or set CORTEX_DATABASE_URL');
   try {
     execFileSync(unshare, ['--user', '--map-user=1000', '--map-group=1000', '--', 'true'], { stdio: 'pipe' });
   } catch {
-    throw new Error('root may not make one here; run as another user, or set CORTEX_DATABASE_URL');
+    throw new CliError('root may not make one here; run as another user, or set CORTEX_DATABASE_URL');
   }
   return 'allowed, so that root can start PostgreSQL';
 }
@@ -90,7 +90,8 @@ function permissions(home: Home): string {
   const config = join(home.dir, 'config');
   const files = existsSync(config) ? readdirSync(config).map((name) => join(config, name)) : [];
   const wrong = [home.dir, config, ...files].filter(open);
-  if (wrong.length > 0) throw new Error(`others may read ${wrong.join(', ')}; use: chmod go= <path>`);
+  if (wrong.length > 0)
+    throw new CliError(`others may read ${wrong.join(', ')}; use: chmod go= '${wrong.join("' '")}'`);
   return `${home.dir}, for its owner alone`;
 }
 
@@ -100,7 +101,7 @@ async function ports(): Promise<string> {
     Object.entries(wanted).map(async ([name, port]) => ({ name, port, free: await isPortFree(port) })),
   );
   const taken = all.filter(({ free }) => !free).map(({ name, port }) => `${port} (${name})`);
-  if (taken.length > 0) throw new Error(`taken: ${taken.join(', ')}; use up --port, or their variables`);
+  if (taken.length > 0) throw new CliError(`taken: ${taken.join(', ')}; use up --port, or their variables`);
   return `free: ${all.map(({ port }) => port).join(', ')}`;
 }
 
@@ -108,7 +109,7 @@ async function running(home: Home, state: UpState | null): Promise<string> {
   if (state === null) {
     const left = (readState(home)?.processes ?? []).filter(isAlive);
     if (left.length === 0) return 'no; start it with: cortex up';
-    throw new Error(`an earlier run was killed and left ${left.map(({ name }) => name).join(', ')}; use up or down`);
+    throw new CliError(`an earlier run was killed and left ${left.map(({ name }) => name).join(', ')}; use up or down`);
   }
   const answers = await Promise.all(
     state.processes.map(async (process) => {
@@ -118,7 +119,7 @@ async function running(home: Home, state: UpState | null): Promise<string> {
     }),
   );
   const bad = answers.filter(Boolean);
-  if (bad.length > 0) throw new Error(`${bad.join('; ')}; see cortex logs`);
+  if (bad.length > 0) throw new CliError(`${bad.join('; ')}; see cortex logs`);
   return `${state.endpoint}, everything ready`;
 }
 
@@ -131,7 +132,7 @@ async function lag(home: Home): Promise<string> {
   const states = await withAdmin(home, async (admin) => statesOf(admin, viewsOf(await loadDefinitions())));
   const behind = states.filter(({ pending }) => pending === null || pending > LAG_LIMIT);
   if (behind.length > 0) {
-    throw new Error(
+    throw new CliError(
       `behind: ${behind.map((s) => `${s.projection} (${s.pending ?? 'unknown'})`).join(', ')}; see cortex logs`,
     );
   }

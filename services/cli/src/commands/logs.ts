@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SERVICES } from '@cortex/contracts/services';
 import { showControls } from '@cortex/contracts/text';
 import { CliError, EXIT } from '../exit.js';
 import { homeOf, type Home } from '../home.js';
@@ -55,7 +56,7 @@ function choose(home: Home, service: string | undefined): { names: string[]; onl
   throw new CliError(`no log of ${JSON.stringify(service)}; there are: ${there.join(', ') || 'none yet'}`, EXIT.usage);
 }
 
-const isService = (name: string): boolean => !['nats', 'postgres', 'services', 'up'].includes(name);
+const isService = (name: string): boolean => (SERVICES as readonly string[]).includes(name);
 
 /** Whole lines from a position on; a file that was cut is read from its beginning. */
 function readFrom(file: string, position: number): { lines: string[]; end: number } {

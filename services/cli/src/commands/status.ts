@@ -67,7 +67,7 @@ const supervisorOf = async ({ supervisor, since: from, ports, issuer, ready }: U
   log: undefined,
   rss_bytes: residentBytes(supervisor.pid),
   ready,
-  problem: 'starting',
+  problem: ready ? '' : 'starting',
 });
 
 /** Bus and database first, then the services in the order of their list, however often each was started again. */

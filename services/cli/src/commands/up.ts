@@ -100,6 +100,7 @@ function announce(home: Home, state: UpState, json: boolean): void {
     printJson({ endpoint, token, claude, home: home.dir, logs: home.logs, ports, issuer, pid: supervisor.pid });
     return;
   }
+  const elsewhere = home.dir === homeOf(undefined).dir ? '' : ` --home '${home.dir}'`;
   print(
     [
       '',
@@ -108,7 +109,7 @@ function announce(home: Home, state: UpState, json: boolean): void {
       `  endpoint  ${state.endpoint}`,
       `  token     ${bearer}`,
       `  home      ${home.dir}`,
-      `  logs      ${home.logs}   (cortex logs -f)`,
+      `  logs      ${home.logs}   (cortex logs -f${elsewhere})`,
       '',
       `  ${claude}`,
       '',
