@@ -43,9 +43,9 @@ export class Edge {
   readonly route: McpRoute;
   readonly pipeline: CallPipeline;
   readonly long: LongAnswers;
+  readonly records: Records;
   /** Replaceable until the interactions of the session service are there. */
   readonly confirmation: { port: ConfirmationPort } = { port: nobodyReachable };
-  readonly #records: Records;
   readonly #authenticator: Authenticator;
   readonly #legacy: LegacyLayer;
   readonly #sdk: SdkLane;
@@ -68,7 +68,7 @@ export class Edge {
     const identity = JSON.stringify({ name, version });
     const lists = new PreparedLists(catalog, identity);
 
-    const records = (this.#records = new Records({
+    const records = (this.records = new Records({
       bus,
       log,
       metrics,
@@ -168,7 +168,7 @@ export class Edge {
   onModuleDestroy(): void {
     for (const cleanup of this.#cleanups.splice(0)) cleanup();
     this.catalog.stop();
-    this.#records.stop();
+    this.records.stop();
     this.long.stop();
     this.#authenticator.close();
   }
@@ -179,7 +179,7 @@ export class Edge {
     const items = (): void => metrics.catalogItems.set({ kind: 'tool' }, this.catalog.all().length);
     items();
     this.#cleanups.push(
-      health.add('mcp-edge.records', () => this.#records.problem),
+      health.add('mcp-edge.records', () => this.records.problem),
       health.add('mcp-edge.catalog', () => (this.catalog.complete ? null : 'the tools have not been told yet')),
       health.add('mcp-edge.views', () => (this.views.caughtUp ? null : 'the views that gates read are behind the log')),
       this.catalog.onChange(items),

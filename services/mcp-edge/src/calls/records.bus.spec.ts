@@ -23,6 +23,7 @@ async function limit(edge: EdgeFixture, max_msgs: number): Promise<void> {
 describe('no answer without its record', () => {
   it('a full stream refuses calls before they run, until records are taken again', async () => {
     await using edge = await startEdge();
+    edge.edge.records.keepTryingMs = 2_000;
     await edge.call('sample_echo', { text: 'before' });
     const full = (await edge.records()).length;
     await limit(edge, full);
@@ -67,6 +68,7 @@ describe('no answer without its record', () => {
 
   it('nats-server killed under load: what was answered is on record, the rest says unavailable, and it comes back by itself', async () => {
     await using edge = await startEdge();
+    edge.edge.records.keepTryingMs = 2_000;
     const answered: string[] = [];
     const refused: string[] = [];
     const wrong: string[] = [];

@@ -9,7 +9,6 @@ import { type Ending, RecordText } from './record-text.js';
 const SELF = 'mcp-edge';
 const MAX_PENDING = 10_000;
 const FIRST_TRY_MS = 1_000;
-const KEEP_TRYING_MS = 10_000;
 const PAUSE_MS = 100;
 const PROBE_MS = 1_000;
 const MAX_NAME = 256;
@@ -30,6 +29,8 @@ export interface RecordsOptions {
  * and no call is run.
  */
 export class Records {
+  /** Milliseconds for which the record of an ended call is tried again while its answer waits; shorter in tests. */
+  keepTryingMs = 10_000;
   #closed = false;
   #probing = false;
   #probe: NodeJS.Timeout | undefined;
@@ -64,7 +65,7 @@ export class Records {
     this.options.bus.publish(subject, this.text.started(ctx, fields));
   }
 
-  /** Resolves when the record is stored; false when it could not be within ten seconds. */
+  /** Resolves when the record is stored; false when it could not be in time. */
   async finished(ctx: CallContext, ending: Ending): Promise<boolean> {
     const { bus } = this.options;
     const { fields, subject } = this.#shared(ctx);
@@ -76,7 +77,7 @@ export class Records {
     } catch (error) {
       this.#close(error);
     }
-    const until = performance.now() + KEEP_TRYING_MS;
+    const until = performance.now() + this.keepTryingMs;
     while (performance.now() < until) {
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       if (!bus.up) continue;
