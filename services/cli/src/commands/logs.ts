@@ -33,7 +33,8 @@ export async function logs(service: string | undefined, flags: LogFlags): Promis
     const file = join(home.logs, `${name}.log`);
     ends.set(name, existsSync(file) ? statSync(file).size : 0);
     const tail = count === 0 ? '' : tailOf(file, only === undefined ? count : count * 20);
-    for (const line of tail.split('\n').filter(Boolean)) show(name, line);
+    const lines = tail.split('\n').filter((line) => line !== '' && (only === undefined || serviceOf(line) === only));
+    for (const line of lines.slice(-count)) show(name, line);
   }
   while (flags.follow) {
     await sleep(200);
