@@ -1,5 +1,5 @@
 import { fork } from 'node:child_process';
-import { appendFileSync, rmSync } from 'node:fs';
+import { appendFileSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Running } from '@cortex/embedded/child';
@@ -177,7 +177,10 @@ export class Supervisor {
   async #startPostgres(port: number): Promise<void> {
     const { tell } = this.options;
     if (!isPostgresDir(this.#home.postgres)) {
-      tell('making the database');
+      const hint = existsSync(join(this.#home.nats, 'jetstream'))
+        ? '; the log is older than it, so fill it when up is ready: cortex projections rebuild --all'
+        : '';
+      tell(`making the database${hint}`);
       const { user, password } = this.#secrets.database.admin;
       await initPostgres(this.#home.postgres, password, user);
     }
