@@ -1,3 +1,4 @@
+import { Bag, type Bagged } from '@cortex/bus/bag';
 import {
   cancelled,
   deadlineExceeded,
@@ -12,7 +13,8 @@ const LIMIT = 1024;
 const SWEEP_MS = 100;
 
 /** One call that is being worked on. */
-export class Flight {
+export class Flight implements Bagged {
+  slot = -1;
   #controller: AbortController | undefined;
   #end: CortexError | undefined;
   /** Set by whoever waits for the handler, to stop waiting. */
@@ -48,7 +50,7 @@ export class Flight {
 
 /** All calls of one service: bounded, one timer for every deadline, awaited when the service stops. */
 export class InFlight {
-  readonly #flights = new Set<Flight>();
+  readonly #flights = new Bag<Flight>();
   #timer: NodeJS.Timeout | undefined;
   #idle: (() => void)[] = [];
 
@@ -77,7 +79,7 @@ export class InFlight {
 
   /** By the caller's wish. Several tries of one call may be here at once. */
   cancel(callId: string): void {
-    for (const flight of this.#flights) {
+    for (const flight of this.#flights.items()) {
       if (flight.callId === callId)
         flight.end(cancelled(undefined, 'the call was cancelled', 'call again if it is still wanted'));
     }
@@ -91,7 +93,7 @@ export class InFlight {
       'the service stopped before the call had ended',
       'look whether it took effect, then try again',
     );
-    for (const flight of this.#flights) flight.end(reason);
+    for (const flight of this.#flights.items()) flight.end(reason);
     await this.#emptyWithin(1_000);
     return false;
   }
@@ -109,7 +111,7 @@ export class InFlight {
 
   #sweep(): void {
     const now = performance.now();
-    for (const flight of this.#flights) {
+    for (const flight of this.#flights.items()) {
       if (flight.deadline <= now) {
         flight.end(
           deadlineExceeded(

@@ -1,5 +1,5 @@
 import { BUCKETS } from '@cortex/contracts';
-import { Bag, type Bagged } from '../bag.js';
+import { Bag, type Bagged } from '@cortex/bus/bag';
 
 const TTL_MS = BUCKETS.nodes.ttl_s * 1000;
 /** An instance takes calls a moment before it is seen. Shorter than any restart, or the successor would count as the holder. */

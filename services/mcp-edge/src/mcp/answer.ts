@@ -54,14 +54,18 @@ export class Answers implements Answer {
     headers?: Record<string, string>,
   ): void {
     if (!writable(res)) return;
-    const length = Buffer.byteLength(head) + middle.length + Buffer.byteLength(tail);
     const fields = this.#head({ req, res }, headers);
-    fields.push('Content-Type', 'application/json', 'Content-Length', String(length));
-    res.writeHead(200, fields as unknown as OutgoingHttpHeaders);
     if (middle.length <= SPLICE_AS_TEXT) {
-      res.end(head + asBuffer(middle).toString('utf8') + tail);
+      // One character a byte: no byte is looked at, and the answer leaves together with its head in one write.
+      const body = bytesAsText(head) + asBuffer(middle).toString('latin1') + bytesAsText(tail);
+      fields.push('Content-Type', 'application/json', 'Content-Length', String(body.length));
+      res.writeHead(200, fields as unknown as OutgoingHttpHeaders);
+      res.end(body, 'latin1');
       return;
     }
+    const length = Buffer.byteLength(head) + middle.length + Buffer.byteLength(tail);
+    fields.push('Content-Type', 'application/json', 'Content-Length', String(length));
+    res.writeHead(200, fields as unknown as OutgoingHttpHeaders);
     res.cork();
     res.write(head);
     res.write(middle);
@@ -120,6 +124,10 @@ export class Answers implements Answer {
 
 /** The caller may be gone, or a stream may have begun: then there is nobody to tell. */
 const writable = (res: ServerResponse): boolean => !res.headersSent && !res.destroyed;
+
+/** The UTF-8 bytes of a text as one character each; nearly every text is that already. */
+const bytesAsText = (text: string): string =>
+  Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1');
 
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 

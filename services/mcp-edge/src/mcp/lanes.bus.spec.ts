@@ -21,6 +21,12 @@ describe('both lanes answer alike', () => {
   const requests: [rule: string, method: string, params: Record<string, unknown>, ask?: () => Ask][] = [
     ['a call', 'tools/call', { name: 'sample_echo', arguments: { text: 'a "quoted" ünicode \u2028 text' } }],
     ['a call with a text id', 'tools/call', { name: 'sample_echo', arguments: { text: 'x' } }, () => ({ id: '1' })],
+    [
+      'a call with an id beyond ASCII',
+      'tools/call',
+      { name: 'sample_echo', arguments: { text: 'ü日' } },
+      () => ({ id: 'é日😀' }),
+    ],
     ['a call with a number id', 'tools/call', { name: 'sample_echo', arguments: { text: 'x' } }, () => ({ id: 0 })],
     ['a call of 100 KB', 'tools/call', { name: 'sample_echo', arguments: { text: 'y'.repeat(100_000) } }],
     ['a call without arguments', 'tools/call', { name: 'whoami' }],

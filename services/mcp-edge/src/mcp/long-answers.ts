@@ -1,4 +1,4 @@
-import { Bag, type Bagged } from '../bag.js';
+import { Bag, type Bagged } from '@cortex/bus/bag';
 import type { Answer, HttpExchange } from '../seams.js';
 
 const SWEEP_MS = 1_000;
