@@ -12,6 +12,8 @@ export interface ProjectionStatus {
   seq: number;
   /** Messages of its subject that are not in the view; null when the consumer does not exist. */
   pending: number | null;
+  /** Messages were taken that are not in the view: the database is another than the log's, and a rebuild brings them back. Seen until the next message. */
+  lost: boolean;
 }
 
 /** Where every projection of these services stands, with the provisioning identity. */
@@ -34,7 +36,10 @@ export async function projectionStatus(options: {
       for (const { name: projection, subject } of projections) {
         const state = await consumerState(options.bus, streamOf(subject), projection).catch(() => null);
         const pending = state && state.num_pending + state.num_ack_pending;
-        all.push({ service, projection, subject, seq: checkpoints.get(projection) ?? 0, pending });
+        const seq = checkpoints.get(projection) ?? 0;
+        // A batch is acknowledged after its checkpoint is written, so a checkpoint is never behind what was acknowledged.
+        const lost = (state?.ack_floor.stream_seq ?? 0) > seq;
+        all.push({ service, projection, subject, seq, pending, lost });
       }
     }
     return all;

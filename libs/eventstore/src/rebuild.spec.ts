@@ -108,7 +108,7 @@ describe('P86 a rebuild', () => {
       expect(await rows()).toEqual(live);
       const status = await projectionStatus({ bus: admin, adminUrl: database.adminUrl, services: [service] });
       expect(status).toEqual([
-        { service: 'ticket', projection: counters.name, subject: counters.subject, seq, pending: 0 },
+        { service: 'ticket', projection: counters.name, subject: counters.subject, seq, pending: 0, lost: false },
       ]);
     }
     expect(reacted).toBe(200);

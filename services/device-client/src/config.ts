@@ -63,7 +63,7 @@ export function checked(config: ClientConfig): ClientConfig {
     throw invalidArgument(
       'server',
       `${url.host} would be reached unencrypted, and shell commands travel there`,
-      'use wss://, or set allowPlaintext: true in cortex-client.json when a VPN or tunnel protects the way',
+      'use wss://, or --allow-plaintext (allowPlaintext: true in cortex-client.json) when a VPN or tunnel protects the way',
     );
   }
   if (!DEVICE_NAME_PATTERN.test(config.device)) {

@@ -124,12 +124,11 @@ async function running(home: Home, state: UpState | null): Promise<string> {
 }
 
 async function lag(home: Home): Promise<string> {
-  const [{ withAdmin }, { statesOf, viewsOf }, { loadDefinitions }] = await Promise.all([
-    import('../admin.js'),
-    import('./projections.js'),
-    import('../provision.js'),
-  ]);
-  const states = await withAdmin(home, async (admin) => statesOf(admin, viewsOf(await loadDefinitions())));
+  const { statesOf } = await import('./projections.js');
+  const states = await statesOf(home);
+  const lost = states.filter((state) => state.lost).map(({ projection }) => projection);
+  if (lost.length > 0)
+    throw new CliError(`${lost.join(', ')} lack what was projected before; run cortex projections rebuild --all`);
   const behind = states.filter(({ pending }) => pending === null || pending > LAG_LIMIT);
   if (behind.length > 0) {
     throw new CliError(

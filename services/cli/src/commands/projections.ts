@@ -1,10 +1,13 @@
-import { schemaOf } from '@cortex/contracts/services';
-import { streamOf } from '@cortex/contracts';
-import { rebuildProjection, type Projection, type Provisionable } from '@cortex/eventstore';
-import { Client } from 'pg';
+import {
+  projectionStatus,
+  rebuildProjection,
+  type Projection,
+  type ProjectionStatus,
+  type Provisionable,
+} from '@cortex/eventstore';
 import { withAdmin, type Admin } from '../admin.js';
 import { CliError, EXIT } from '../exit.js';
-import { homeOf } from '../home.js';
+import { homeOf, type Home } from '../home.js';
 import { print, printJson, table, tell } from '../output.js';
 import { loadDefinitions } from '../provision.js';
 
@@ -13,54 +16,23 @@ interface View {
   projection: Projection;
 }
 
-export const viewsOf = (services: readonly Provisionable[]): View[] =>
+const viewsOf = (services: readonly Provisionable[]): View[] =>
   services.flatMap((service) => (service.projections ?? []).map((projection) => ({ service, projection })));
 
-export interface ProjectionState {
-  projection: string;
-  service: string;
-  /** Highest sequence that is in the tables; 0 before the first. */
-  seq: number;
-  /** Messages that are not in them yet; null when the server does not say. */
-  pending: number | null;
-}
-
 export async function projectionsStatus(flags: { home?: string; json?: boolean }): Promise<void> {
-  const rows = await withAdmin(homeOf(flags.home), async (admin) => statesOf(admin, viewsOf(await loadDefinitions())));
+  const rows = await statesOf(homeOf(flags.home));
   if (flags.json) return printJson({ projections: rows });
   const head = ['projection', 'service', 'sequence', 'behind'];
-  print(table([head, ...rows.map((r) => [r.projection, r.service, String(r.seq), String(r.pending ?? '?')])]));
+  print(table([head, ...rows.map((r) => [r.projection, r.service, String(r.seq), standing(r)])]));
 }
 
-export async function statesOf(admin: Admin, views: readonly View[]): Promise<ProjectionState[]> {
-  const client = new Client({ connectionString: admin.adminUrl });
-  await client.connect();
-  try {
-    const rows: ProjectionState[] = [];
-    for (const { service, projection } of views) {
-      rows.push({
-        projection: projection.name,
-        service: service.name,
-        seq: await checkpoint(client, service.name, projection.name),
-        pending: await pendingOf(admin, streamOf(projection.subject), projection.name),
-      });
-    }
-    return rows;
-  } finally {
-    await client.end();
-  }
-}
+const standing = ({ pending, lost }: ProjectionStatus): string =>
+  lost ? 'lost; rebuild it' : String(pending ?? 'no consumer; run cortex provision');
 
-async function checkpoint(client: Client, service: string, projection: string): Promise<number> {
-  const table = `${client.escapeIdentifier(schemaOf(service))}.projection_checkpoint`;
-  const { rows } = await client.query(`select seq from ${table} where projection = $1`, [projection]);
-  return Number((rows[0] as { seq: string } | undefined)?.seq ?? 0);
-}
-
-async function pendingOf({ bus }: Admin, stream: string, consumer: string): Promise<number | null> {
-  const answer = await bus.request(`$JS.API.CONSUMER.INFO.${stream}.${consumer}`, '', { timeoutMs: 5_000 });
-  const info = answer.json<{ num_pending?: number; num_ack_pending?: number }>();
-  return info.num_pending === undefined ? null : info.num_pending + (info.num_ack_pending ?? 0);
+export async function statesOf(home: Home): Promise<ProjectionStatus[]> {
+  return withAdmin(home, async ({ bus, adminUrl }) =>
+    projectionStatus({ bus, adminUrl, services: await loadDefinitions() }),
+  );
 }
 
 export async function projectionsRebuild(

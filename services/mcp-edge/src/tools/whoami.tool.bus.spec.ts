@@ -18,7 +18,13 @@ it('tells who calls, as text that people can read and as the same value', async 
   const { body } = await edge.call('whoami', {}, { token });
   const said = body.result.structuredContent;
   expect(said).toEqual({
-    identity: { sub: 'alice', email: 'alice@example.org', pool: 'blue', role: 'dev' },
+    identity: {
+      sub: 'alice',
+      person_id: expect.stringMatching(/^per_[0-9a-f-]{36}$/),
+      email: 'alice@example.org',
+      pool: 'blue',
+      role: 'dev',
+    },
     session: { client_id: 'cli', audience: edge.url, issuer: edge.issuer.url, jti: 'j-1', is_dev_bypass: false },
     scopes_granted: [
       'mcp:cortex:devices',

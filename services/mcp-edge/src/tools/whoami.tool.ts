@@ -18,6 +18,7 @@ export const whoami = defineTool({
   output: z.object({
     identity: z.object({
       sub: z.string().describe('Subject at the issuer'),
+      person_id: z.string().nullable().describe('How events and lists of callers name you; null for an agent'),
       email: z.string().describe('Empty when the token does not name one, like the next two'),
       pool: z.string(),
       role: z.string(),
@@ -37,9 +38,9 @@ export const whoami = defineTool({
   }),
   handle(_args, ctx) {
     const { caller, catalog } = edgeScope(ctx);
-    const { sub, email, pool, role, client_id, audience, issuer, jti } = caller;
+    const { sub, person_id, email, pool, role, client_id, audience, issuer, jti } = caller;
     return indented({
-      identity: { sub, email, pool, role },
+      identity: { sub, person_id, email, pool, role },
       session: { client_id, audience, issuer, jti, is_dev_bypass: caller.dev_bypass },
       scopes_granted: [...caller.scopes].sort(),
       backends: [],
