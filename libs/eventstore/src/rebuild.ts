@@ -184,7 +184,9 @@ class RebuildSource {
       try {
         const consumer = (this.#consumer ??= await this.#open());
         if (this.pending === 0) {
-          this.pending = (await consumerState(this.#options.bus, this.#stream, consumer.name)).num_pending;
+          const { num_pending, delivered } = await consumerState(this.#options.bus, this.#stream, consumer.name);
+          // What the server has sent and we have not met is pending to us: its answer may overtake the message itself.
+          this.pending = num_pending + delivered.consumer_seq - (consumer.expected - 1);
         }
         if (this.pending === 0 && consumer.pull.buffered === 0) return [];
         const batch = await consumer.pull.next(5000, this.#options.signal);
