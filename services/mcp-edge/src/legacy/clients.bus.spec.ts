@@ -5,7 +5,7 @@ import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { startEdge, type EdgeFixture } from '../testing/edge-fixture.js';
-import { sampleService, seen } from '../testing/sample-tools.js';
+import { ran, sampleService, seen } from '../testing/sample-tools.js';
 
 let edge: EdgeFixture;
 let headers: Record<string, string>;
@@ -52,11 +52,14 @@ describe('the SDK v1 client (2025-11-25)', () => {
     const client = new OldClient(info);
     await client.connect(new StreamableHTTPClientTransport(new URL(edge.url), { requestInit: { headers } }));
     const give = new AbortController();
+    const before = ran('sample_slow');
     const call = client.callTool({ name: 'sample_slow', arguments: { ms: 15_000, mark: 'v1' } }, undefined, {
       signal: give.signal,
     });
-    setTimeout(() => give.abort(), 300);
-    await expect(call).rejects.toThrow('aborted');
+    const aborted = expect(call).rejects.toThrow('aborted');
+    await eventually(() => ran('sample_slow') > before);
+    give.abort();
+    await aborted;
     await eventually(() => seen.cancelled.has('v1'));
     await client.close();
   });
