@@ -10,6 +10,6 @@ export default {
   globalTeardown: '<rootDir>/libs/testing/jest-teardown.mjs',
   modulePathIgnorePatterns: ['/dist/'],
   // Above the limits of `eventually`, so that a condition that never came true is what a failure names.
-  testTimeout: 20_000,
+  testTimeout: 120_000,
   maxWorkers: 2,
 };

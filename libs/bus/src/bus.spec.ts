@@ -367,7 +367,7 @@ describe('a server that goes away', () => {
     const began = performance.now();
     await server.kill();
     expect(await call).toMatchObject({ kind: 'unavailable', details: { outcome: 'unknown' } });
-    expect(performance.now() - began).toBeLessThan(2000);
+    expect(performance.now() - began).toBeLessThan(15_000);
     expect(await failure(bus.request('mute', '', { timeoutMs: 1000 }))).toMatchObject({
       kind: 'unavailable',
       details: { outcome: 'not_sent' },
@@ -412,7 +412,7 @@ describe('a server that goes away', () => {
     }
     expect(new Set(stored).size).toBe(stored.length);
     expect([...acked].filter((id) => !stored.includes(id))).toEqual([]);
-  }, 40_000);
+  });
 
   it('has its bucket watches catch up, deletions too', async () => {
     const bus = await busOf();

@@ -26,7 +26,7 @@ describe('nats-server', () => {
   it('is found or fetched without being installed', async () => {
     const binary = await natsServerBinary();
     expect(binary).toMatch(/nats-server$/);
-  }, 120_000);
+  });
 
   it('takes a free port, and the same store again after kill -9', async () => {
     const store = join(dir, 'nats with space');
@@ -59,7 +59,7 @@ describe('PostgreSQL', () => {
     const second = await startPostgres({ dir: data, port: first.port });
     await second.stop();
     expect(await isPortFree(first.port)).toBe(true);
-  }, 30_000);
+  });
 
   it('names the reason when its port is taken', async () => {
     const data = join(dir, 'pg2');
@@ -74,5 +74,5 @@ describe('PostgreSQL', () => {
       await first.stop();
     }
     expect((await readdir(dir)).filter((name) => name.endsWith('.pw'))).toEqual([]);
-  }, 30_000);
+  });
 });

@@ -3,12 +3,17 @@ import { headers, type Bus } from '@cortex/bus';
 import { counters, eventually, natsFixture, type NatsFixture } from '@cortex/testing';
 import { consumerState, Pull } from './pull.js';
 
+/** No test waits that long: what comes again was handed back. */
+const ACK_WAIT_MS = 300_000;
 const STREAM = 'CORTEX_EVENTS';
 let nats: NatsFixture;
 let bus: Bus;
 
 beforeAll(async () => {
-  nats = await natsFixture({ services: [{ name: 'ticket', tools: [], projections: [counters] }] });
+  nats = await natsFixture({
+    services: [{ name: 'ticket', tools: [], projections: [counters] }],
+    ackWaitMs: ACK_WAIT_MS,
+  });
   bus = await nats.busAs('ticket');
 });
 afterAll(async () => {
@@ -30,12 +35,12 @@ describe('a pull', () => {
       [3, 1],
     ]);
     first.close(got);
-    const began = performance.now();
     const second = pullOf();
-    const again = await second.next(2000);
-    while (again.length < 3) again.push(...(await second.next(2000)));
+    // In any order.
+    const again = await second.next(5000);
+    while (again.length < 3) again.push(...(await second.next(5000)));
+    again.sort((a, b) => a.seq - b.seq);
     expect(again.map(({ seq, delivery }) => [seq, delivery])).toEqual(got.map(({ seq }) => [seq, 2]));
-    expect(performance.now() - began).toBeLessThan(2000);
     bus.publish(again.at(-1)!.ack, '+ACK');
     second.close();
     await eventually(async () =>

@@ -107,7 +107,7 @@ describe('a reactor', () => {
     let beats = 0;
     handler = async (_event, { delivery }) => {
       deliveries.push(delivery);
-      await eventually(() => beats > 6, 5_000);
+      await eventually(() => beats > 6);
     };
     const spy = await nats.busAs('provision');
     spy.subscribe(`$JS.ACK.CORTEX_EVENTS.${reactor.name}.>`, (message) => {
@@ -141,7 +141,7 @@ describe('a reactor', () => {
     dead.publish(late, '+ACK');
     await settled();
     expect(seen).toHaveLength(1);
-  }, 30_000);
+  });
 
   it('T81 skips what is no commit, and counts it', async () => {
     let got = 0;
@@ -166,7 +166,7 @@ describe('a reactor', () => {
     store = new EventStore({ bus });
     await eventually(() => add('x'));
     await eventually(() => seen.has(`c${n}`), 20_000);
-  }, 30_000);
+  });
 
   it('that is stopped lets its handlers end, then aborts them', async () => {
     const ended: string[] = [];
@@ -187,5 +187,5 @@ describe('a reactor', () => {
     );
     await runner.stop(600);
     expect(ended).toEqual(['short finished', 'long aborted']);
-  }, 15_000);
+  });
 });

@@ -147,7 +147,7 @@ describe('P86 a rebuild', () => {
     const fresh = await rows();
     await rebuild();
     expect(await rows()).toEqual(fresh);
-  }, 40_000);
+  });
 
   it('T85 leaves row-level security, owner and grants as they were', async () => {
     await addMany(20);

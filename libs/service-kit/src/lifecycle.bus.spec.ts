@@ -27,7 +27,7 @@ beforeAll(async () => {
     natsFixture({ services: [counterService] }),
     postgresFixture([counterService]),
   ]);
-}, 30_000);
+});
 afterAll(async () => {
   await nats[Symbol.asyncDispose]();
   await postgres[Symbol.asyncDispose]();
@@ -84,7 +84,7 @@ describe('a service without its servers', () => {
     await dead.restart();
     await eventually(async () => (await readiness(app.opsUrl!)).ready, 10_000);
     expect(await app.call(counterIncrement, { counter_id: 'c' })).toMatchObject({ total: 1 });
-  }, 30_000);
+  });
 
   it('says so when NATS goes, and announces itself again when it is back', async () => {
     await using own = await natsFixture({ services: [counterService] });
@@ -96,7 +96,7 @@ describe('a service without its servers', () => {
     expect(await eventually(() => app.call(counterIncrement, { counter_id: 'again' }), 10_000)).toMatchObject({
       total: 1,
     });
-  }, 30_000);
+  });
 
   it('is not ready without streams, buckets and consumers, says what to run, and needs no restart', async () => {
     await using bare = await natsFixture({ services: [counterService], provision: false });
@@ -111,7 +111,7 @@ describe('a service without its servers', () => {
     await problem(/^the consumer sample_counters_v1 is missing; run cortex provision/);
     await bare.provision();
     await eventually(async () => (await readiness(app.opsUrl!)).ready, 10_000);
-  }, 30_000);
+  });
 
   it('is not ready while its schema is behind, and says by what', async () => {
     const newer = defineService({
@@ -271,7 +271,7 @@ describe('a process', () => {
     expect(await nodes()).toEqual([]);
     for (const line of process.out.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('level');
     expect(process.err).toBe('');
-  }, 30_000);
+  });
 
   it('ends with code 78 and names every fault when its configuration is unusable', async () => {
     await using process = runSource(main, { CORTEX_HOME: '/nonexistent' });
@@ -279,7 +279,7 @@ describe('a process', () => {
     expect(process.err).toContain('CORTEX_NATS_URL is missing');
     expect(process.err).toContain('CORTEX_DATABASE_URL is missing');
     expect(process.out).toBe('');
-  }, 30_000);
+  });
 
   it('says which port is taken', async () => {
     const other = createServer();
@@ -290,5 +290,5 @@ describe('a process', () => {
     expect(await process.exit).toBe(78);
     expect(process.err).toContain(`CORTEX_OPS_PORT ${port} is taken; set another one`);
     other.close();
-  }, 30_000);
+  });
 });

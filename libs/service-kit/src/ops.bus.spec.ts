@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 let app: RunningService;
 beforeAll(async () => {
   app = await startService(counterService);
-}, 30_000);
+});
 afterAll(async () => {
   await app[Symbol.asyncDispose]();
 });

@@ -33,7 +33,7 @@ const mirror = defineReactor<CounterEvent>({
 let app: RunningService;
 beforeAll(async () => {
   app = await startService(defineService({ ...counterService, reactors: [mirror] }));
-}, 30_000);
+});
 afterAll(async () => {
   await app[Symbol.asyncDispose]();
 });
@@ -70,5 +70,5 @@ describe('a reactor', () => {
     expect(tries.map(({ delivery }) => delivery)).toEqual([1, 2]);
     expect(tries[0]?.made).toBe(tries[1]?.made);
     expect(await total('mirror-again')).toBe(1);
-  }, 30_000);
+  });
 });

@@ -103,7 +103,7 @@ describe('a home that is up', () => {
     home = newHome('first');
     base = await freeBase();
     await up(home, base);
-  }, 90_000);
+  });
 
   it('says where it is when it is started a second time', async () => {
     const second = await cortex(home, ['up']);
@@ -244,7 +244,7 @@ describe('a home that is up', () => {
   it('is taken over by the next up when its supervisor was killed', async () => {
     const { supervisor, processes } = stateOf(home);
     process.kill(supervisor.pid, 'SIGKILL');
-    await eventually(() => expect(isAlive(supervisor)).toBe(false), 5_000);
+    await eventually(() => expect(isAlive(supervisor)).toBe(false));
     const state = await up(home, base);
     expect(state.supervisor.pid).not.toBe(supervisor.pid);
     expect(processes.filter(isAlive)).toEqual([]);

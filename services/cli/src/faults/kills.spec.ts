@@ -13,7 +13,7 @@ let cortex: RunningCortex;
 beforeAll(async () => {
   cortex = await RunningCortex.start({ each: true });
   await cortex.device(device);
-}, 120_000);
+});
 afterAll(async () => cortex[Symbol.asyncDispose](), 60_000);
 
 it.each(['nats', 'postgres', 'remote-ops', 'mcp-edge'])(

@@ -19,11 +19,11 @@ beforeAll(async () => {
     env: { CORTEX_TRACE_SAMPLE: '1', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '50' },
   });
   await cortex.device(device);
-}, 120_000);
+});
 afterAll(async () => {
   await cortex[Symbol.asyncDispose]();
   await collector[Symbol.asyncDispose]();
-}, 60_000);
+});
 
 const info = { name: 'newcomer', version: '1' };
 const headers = (): Record<string, string> => ({ Authorization: `Bearer ${cortex.token}` });
@@ -130,7 +130,7 @@ it('P77 one trace, begun by the client, joins edge, service, commit and record o
   const spans = await eventually(() => {
     const found = collector.trace(trace);
     return found.some(({ name }) => name.startsWith('commit')) && found.some(({ kind }) => kind === 2) && found;
-  }, 10_000);
+  });
   const ids = new Set([client, ...spans.map(({ spanId }) => spanId)]);
   expect(spans.filter(({ parentSpanId }) => !ids.has(parentSpanId ?? ''))).toEqual([]);
   expect(spans.map(({ service, name }) => `${service}: ${name}`)).toEqual(

@@ -27,11 +27,11 @@ beforeAll(async () => {
   adminUrl = `postgres://postgres:secret@127.0.0.1:${database.port}/cortex`;
   cortex = await RunningCortex.start({ env: { CORTEX_DATABASE_URL: adminUrl } });
   await cortex.device(device);
-}, 120_000);
+});
 afterAll(async () => {
   await cortex[Symbol.asyncDispose]();
   await database.kill();
-}, 60_000);
+});
 
 const ready = () => askReady(cortex.process('services').ops ?? '');
 

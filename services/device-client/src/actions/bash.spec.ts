@@ -87,7 +87,7 @@ it('does not wait for a child in the background that keeps the output open', asy
   const started = Date.now();
   const result = await bash(`sleep 300 & echo $! > ${dir}/child; echo done`);
   expect(result).toMatchObject({ stdout: 'done\n', exitCode: 0 });
-  expect(Date.now() - started).toBeLessThan(5_000);
+  expect(Date.now() - started).toBeLessThan(60_000);
   process.kill(await pidIn('child'), 'SIGKILL');
 });
 

@@ -16,7 +16,7 @@ beforeAll(async () => {
   edge = await startEdge({ beside: [sampleService], env: { CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE: '10000' } });
   good = await edge.token();
   raw = rawClient(edge.origin, good);
-}, 60_000);
+});
 afterAll(async () => edge[Symbol.asyncDispose]());
 
 const b64 = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -212,4 +212,4 @@ it('T16 in production /metrics and /ready tell strangers nothing: this machine a
   await using closed = await startEdge({ env: { ...env, CORTEX_METRICS_TOKEN: 'm' } });
   const bearer = { ...forwarded, authorization: 'Bearer m' };
   expect([await status(closed.origin), await status(closed.origin, bearer)]).toEqual([401, 200]);
-}, 60_000);
+});

@@ -6,7 +6,7 @@ import { ran } from '../testing/sample-tools.js';
 let edge: EdgeFixture;
 beforeAll(async () => {
   edge = await startEdge();
-}, 60_000);
+});
 afterAll(async () => edge[Symbol.asyncDispose]());
 
 const keyed = (key: string) => ({ 'cortex/idempotencyKey': key });

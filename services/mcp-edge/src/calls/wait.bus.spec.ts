@@ -35,7 +35,7 @@ let edge: EdgeFixture;
 beforeAll(async () => {
   const service = defineService({ name: 'ticket', config: z.object({}), tools: [ask] });
   edge = await startEdge({ beside: [service], env: { CORTEX_SSE_KEEPALIVE_MS: '500' } });
-}, 60_000);
+});
 afterAll(async () => edge[Symbol.asyncDispose]());
 
 async function answered(question: string, answer: string): Promise<void> {

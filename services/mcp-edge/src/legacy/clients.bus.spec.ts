@@ -12,7 +12,7 @@ let headers: Record<string, string>;
 beforeAll(async () => {
   edge = await startEdge({ beside: [sampleService] });
   headers = { Authorization: `Bearer ${await edge.token()}` };
-}, 60_000);
+});
 afterAll(async () => edge[Symbol.asyncDispose]());
 
 const info = { name: 'test', version: '1' };

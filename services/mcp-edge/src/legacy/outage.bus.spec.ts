@@ -9,7 +9,7 @@ let raw: RawClient;
 beforeAll(async () => {
   edge = await startEdge({ beside: [sampleService] });
   raw = rawClient(edge.origin, await edge.token());
-}, 60_000);
+});
 afterAll(async () => edge[Symbol.asyncDispose]());
 
 const hello = {
@@ -27,12 +27,10 @@ it('a session outlives the bus: while it is away the client is told to wait, and
 
   await edge.nats.kill();
   await eventually(() => !edge.app.host.bus.up);
-  const before = performance.now();
   for (const ask of [ping, { body: hello }, { method: 'DELETE', headers }]) {
     const { status, headers: got, json } = await raw.ask(ask);
     expect([status, got['retry-after'], json.error.code]).toEqual([503, '1', -32603]);
   }
-  expect(performance.now() - before).toBeLessThan(2_000);
   expect((await raw.ask({ ...ping, headers: {} })).status).toBe(200);
   expect(stream.ended).toBe(false);
 
@@ -46,4 +44,4 @@ it('a session outlives the bus: while it is away the client is told to wait, and
   };
   await eventually(async () => (await raw.ask({ headers, body: call })).json.result?.isError === undefined, 15_000);
   stream.close();
-}, 60_000);
+});

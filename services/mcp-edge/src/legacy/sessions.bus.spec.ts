@@ -9,7 +9,7 @@ let raw: RawClient;
 beforeAll(async () => {
   edge = await startEdge({ beside: [sampleService], env: { CORTEX_SSE_KEEPALIVE_MS: '300' } });
   raw = rawClient(edge.origin, await edge.token());
-}, 60_000);
+});
 afterAll(async () => edge[Symbol.asyncDispose]());
 
 const rpc = (id: unknown, method: string, params: object = {}) => ({ jsonrpc: '2.0', id, method, params });
@@ -164,7 +164,7 @@ describe('a session', () => {
     } finally {
       await other[Symbol.asyncDispose]();
     }
-  }, 60_000);
+  });
 
   it('names a version in its header that is known, or is refused', async () => {
     const session = await open();
@@ -376,5 +376,5 @@ describe('around the calls', () => {
     expect(refused.length).toBeGreaterThanOrEqual(10);
     expect((await client.ask(inSession(session, rpc(1, 'ping')))).status).toBe(429);
     await tight[Symbol.asyncDispose]();
-  }, 60_000);
+  });
 });

@@ -10,7 +10,7 @@ let raw: RawClient;
 beforeAll(async () => {
   edge = await startEdge({ beside: [sampleService], env: { CORTEX_SSE_KEEPALIVE_MS: '300' } });
   raw = rawClient(edge.origin, await edge.token());
-}, 60_000);
+});
 afterAll(async () => edge[Symbol.asyncDispose]());
 
 const rpc = (id: unknown, method: string, params: object = {}) => ({ jsonrpc: '2.0', id, method, params });
@@ -65,7 +65,7 @@ describe('a GET stream', () => {
     for (const { events } of streams) expect(events[0]).toEqual(LIST_CHANGED);
     expect(blind.events).toEqual([]);
     for (const stream of [...streams, blind]) stream.close();
-  }, 30_000);
+  });
 
   it('ends with the token that opened it', async () => {
     const token = await edge.token({ exp: Math.floor(Date.now() / 1000) + 2 });
@@ -201,7 +201,7 @@ describe('HTTP+SSE', () => {
     await flicker();
     await eventually(() => stream.events.some((event: { method?: string }) => event.method === LIST_CHANGED.method));
     stream.close();
-  }, 30_000);
+  });
 });
 
 it('P11 a stop ends every stream, an HTTP+SSE one after its last answer', async () => {
@@ -221,7 +221,7 @@ it('P11 a stop ends every stream, an HTTP+SSE one after its last answer', async 
   expect(sse.text).toContain('\\"mark\\":\\"last\\"');
   await stopping;
   await other[Symbol.asyncDispose]();
-}, 60_000);
+});
 
 describe('a deployment may turn the old eras off', () => {
   it('all of them: initialize names what is served, GET and DELETE are no methods', async () => {
@@ -236,7 +236,7 @@ describe('a deployment may turn the old eras off', () => {
     for (const method of ['GET', 'DELETE']) expect((await client.ask({ method })).status).toBe(405);
     expect((await client.ask({ method: 'GET', path: '/sse' })).status).toBe(404);
     await modern[Symbol.asyncDispose]();
-  }, 60_000);
+  });
 
   it('HTTP+SSE alone', async () => {
     const some = await startEdge({ env: { CORTEX_LEGACY_SSE: 'off' } });
@@ -245,5 +245,5 @@ describe('a deployment may turn the old eras off', () => {
     expect((await client.ask({ path: '/messages?sessionId=x', body: rpc(1, 'ping') })).status).toBe(404);
     expect((await client.ask({ body: hello() })).status).toBe(200);
     await some[Symbol.asyncDispose]();
-  }, 60_000);
+  });
 });

@@ -6,7 +6,7 @@ let reader: string;
 beforeAll(async () => {
   edge = await startEdge();
   reader = await edge.token({ sub: 'bob', scope: 'mcp:cortex:read' });
-}, 60_000);
+});
 afterAll(async () => edge[Symbol.asyncDispose]());
 
 /** What differs between any two requests is taken out. */

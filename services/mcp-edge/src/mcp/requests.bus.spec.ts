@@ -11,7 +11,7 @@ import { ran, seen } from '../testing/sample-tools.js';
 let edge: EdgeFixture;
 beforeAll(async () => {
   edge = await startEdge();
-}, 60_000);
+});
 afterAll(async () => edge[Symbol.asyncDispose]());
 
 const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: modernMeta } };
@@ -131,8 +131,7 @@ describe('limits', () => {
   const limit = 16 * 1024 * 1024;
   const raw = async (headers: Record<string, string>, write: (req: ReturnType<typeof request>) => void) => {
     const token = await edge.token();
-    return new Promise<{ status: number; body: string; ms: number }>((resolve, reject) => {
-      const started = performance.now();
+    return new Promise<{ status: number; body: string }>((resolve, reject) => {
       const req = request(
         edge.url,
         {
@@ -142,7 +141,7 @@ describe('limits', () => {
         (res) => {
           let body = '';
           res.on('data', (chunk: Buffer) => (body += chunk.toString()));
-          res.on('end', () => resolve({ status: res.statusCode ?? 0, body, ms: performance.now() - started }));
+          res.on('end', () => resolve({ status: res.statusCode ?? 0, body }));
         },
       );
       // After a refusal the server hangs up on what is still being sent.
@@ -161,7 +160,6 @@ describe('limits', () => {
       jsonrpc: '2.0',
       error: { code: 413, message: expect.stringContaining(String(limit)), data: { limit } },
     });
-    expect(answer.ms).toBeLessThan(2_000);
   });
 
   it('T18 a body of 17 MiB that does not say its size is cut off at the limit', async () => {
@@ -223,7 +221,7 @@ describe('P15 P16 T11 answers go to who asked', () => {
       }),
     );
     expect(answers).toEqual(Array.from({ length: 1_000 }, (_, i) => `mark-${i}`));
-  }, 60_000);
+  });
 
   it('P16 ids 1 and "1" at once come back with their types', async () => {
     const [number, text] = await Promise.all([

@@ -5,7 +5,7 @@ import { sampleService } from '../testing/sample-tools.js';
 let edge: EdgeFixture;
 beforeAll(async () => {
   edge = await startEdge({ beside: [sampleService] });
-}, 60_000);
+});
 afterAll(async () => edge[Symbol.asyncDispose]());
 
 const find = async (args: object, token?: string) => {

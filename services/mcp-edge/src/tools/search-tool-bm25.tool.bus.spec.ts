@@ -11,7 +11,7 @@ beforeAll(async () => {
   const members = new Map([[String(rows[0].person_id), 'member' as const]]);
   edge.edge.views.workspaces.set('w1', { members, approval_mode: 'write' });
   edge.edge.views.modes.set('w1 planning', 'plan');
-}, 60_000);
+});
 afterAll(async () => edge[Symbol.asyncDispose]());
 
 const search = async (args: object, token?: string) => {

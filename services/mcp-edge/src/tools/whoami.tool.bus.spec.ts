@@ -4,7 +4,7 @@ import { startEdge, type EdgeFixture } from '../testing/edge-fixture.js';
 let edge: EdgeFixture;
 beforeAll(async () => {
   edge = await startEdge({ env: { CORTEX_DEV_BYPASS_TOKEN: 'dev', CORTEX_DEV_BYPASS_SCOPES: 'mcp:cortex:read' } });
-}, 60_000);
+});
 afterAll(async () => edge[Symbol.asyncDispose]());
 
 it('tells who calls, as text that people can read and as the same value', async () => {

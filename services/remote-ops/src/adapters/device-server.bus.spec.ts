@@ -18,7 +18,7 @@ let silence: ReturnType<typeof beginSilence>;
 beforeAll(async () => {
   fleet = await startFleet();
   silence = beginSilence();
-}, 60_000);
+});
 afterAll(async () => {
   clearInterval((await silence).beat);
   await fleet[Symbol.asyncDispose]();
@@ -211,7 +211,7 @@ describe('the handshake', () => {
     again.send(answer(await again.next('command'), done));
     await expect(next).resolves.toMatchObject({ exit_code: 0 });
     device.socket.terminate();
-  }, 15_000);
+  });
   it('lets one of many that come at once under one name in', async () => {
     const name = newName();
     const key = rawKey();
@@ -240,7 +240,7 @@ describe('the handshake', () => {
     await expect(dial()).rejects.toThrow('HTTP 503');
     await Promise.all(idle.map(({ closed }) => closed));
     await (await dial())[Symbol.asyncDispose]();
-  }, 20_000);
+  });
   it('does not let sockets that never upgrade hold the port', async () => {
     const raw = connect(fleet.port, '127.0.0.1');
     raw.write('GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n');
@@ -279,7 +279,7 @@ describe('an answer', () => {
     await expect(running).rejects.toMatchObject({ kind: 'deadline_exceeded', reason: 'timeout' });
     expect(await device.next('cancel')).toEqual({ type: 'cancel', commandId: command['commandId'] });
     device.send(answer(command, done));
-  }, 15_000);
+  });
   it('T68 that is no result fails that command alone', async () => {
     await using device = await joined();
     const deep = `${'['.repeat(100)}${']'.repeat(100)}`;
@@ -371,7 +371,7 @@ describe('a connection', () => {
     await expect(silent.closed).resolves.toMatchObject({ code: 4003 });
     await expect(running).rejects.toMatchObject({ kind: 'unavailable', details: { failure: 'heartbeat_timeout' } });
     expect(beating.socket.readyState).toBe(beating.socket.OPEN);
-  }, 30_000);
+  });
   it('is recorded when it comes and when it goes, with what was in flight', async () => {
     const device = await joined({ platform: 'darwin' });
     const running = bash(device.name);

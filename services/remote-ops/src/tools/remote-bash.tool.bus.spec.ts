@@ -10,7 +10,7 @@ let lab: Lab;
 const device = 'lab';
 beforeAll(async () => {
   lab = await startLab();
-}, 60_000);
+});
 afterAll(async () => lab[Symbol.asyncDispose]());
 
 it('gives output, exit code and the whole result of the specification', async () => {

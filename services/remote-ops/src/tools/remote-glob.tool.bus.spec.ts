@@ -6,7 +6,7 @@ let lab: Lab;
 const device = 'lab';
 beforeAll(async () => {
   lab = await startLab();
-}, 60_000);
+});
 afterAll(async () => lab[Symbol.asyncDispose]());
 
 it('searches the folder of the machine without a path', async () => {

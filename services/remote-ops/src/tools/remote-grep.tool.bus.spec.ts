@@ -7,7 +7,7 @@ let lab: Lab;
 const device = 'lab';
 beforeAll(async () => {
   lab = await startLab();
-}, 60_000);
+});
 afterAll(async () => lab[Symbol.asyncDispose]());
 
 it('searches below the folder of the machine with a relative path', async () => {

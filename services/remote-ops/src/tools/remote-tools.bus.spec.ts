@@ -11,7 +11,7 @@ let lab: Lab;
 const device = 'lab';
 beforeAll(async () => {
   lab = await startLab();
-}, 60_000);
+});
 afterAll(async () => lab[Symbol.asyncDispose]());
 
 describe('which device', () => {

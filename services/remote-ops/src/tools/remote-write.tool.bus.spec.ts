@@ -8,7 +8,7 @@ let lab: Lab;
 const device = 'lab';
 beforeAll(async () => {
   lab = await startLab();
-}, 60_000);
+});
 afterAll(async () => lab[Symbol.asyncDispose]());
 
 it('creates a file, replaces it, and never repeats the content', async () => {
@@ -39,7 +39,7 @@ it('takes 10 MB whole, also when JSON would blow them up, and refuses a byte mor
     kind: 'invalid_argument',
     message: 'content has 10485761 bytes, limit 10485760; write it in parts',
   });
-}, 60_000);
+});
 it('passes on why the device could not', async () => {
   await expect(lab.app.call(remoteWrite, { device, file_path: '/proc/none/x', content: '' })).rejects.toMatchObject({
     kind: expect.stringMatching(/not_found|permission_denied/),
