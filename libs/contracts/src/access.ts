@@ -28,7 +28,31 @@ export const ACCESS: readonly AccessRow[] = [
   // A device's connection is held by one instance of remote-ops; the others send its commands there.
   { subject: 'cortex.node.remote-ops.*.command', owner: 'remote-ops', senders: ['remote-ops'] },
   { subject: 'cortex.node.remote-ops.*.cancel', owner: 'remote-ops', senders: ['remote-ops'] },
+  { subject: 'cortex.cmd.remote-ops.run_command', owner: 'remote-ops', senders: ['mcp-edge', 'waitpoint'] },
   { subject: 'cortex.live.remote-ops.devices', owner: 'remote-ops', senders: ['remote-ops'] },
+  { subject: 'cortex.cmd.mcp-edge.register_person', owner: 'mcp-edge', senders: [PROVISIONER] },
+  { subject: 'cortex.query.mcp-edge.person', owner: 'mcp-edge', senders: ['session'] },
+  { subject: 'cortex.live.mcp-edge.views', owner: 'mcp-edge', senders: ['mcp-edge'] },
+  ...['upsert_workspace', 'set_member', 'set_approval_mode', 'set_guard_rule', 'remove_guard_rule', 'set_autonomy'].map(
+    (name): AccessRow => ({ subject: `cortex.cmd.team.${name}`, owner: 'team', senders: [PROVISIONER] }),
+  ),
+  { subject: 'cortex.query.team.workspaces', owner: 'team', senders: [PROVISIONER] },
+  ...['open_session', 'end_session', 'issue_token'].map((name): AccessRow => ({
+    subject: `cortex.cmd.session.${name}`,
+    owner: 'session',
+    senders: [PROVISIONER],
+  })),
+  { subject: 'cortex.query.session.sessions', owner: 'session', senders: [PROVISIONER] },
+  { subject: 'cortex.query.session.session', owner: 'session', senders: [PROVISIONER] },
+  { subject: 'cortex.query.session.jwks', owner: 'session', senders: ['mcp-edge'] },
+  { subject: 'cortex.cmd.session.deliver', owner: 'session', senders: ['waitpoint'] },
+  { subject: 'cortex.cmd.waitpoint.signal', owner: 'waitpoint', senders: ['mcp-edge'] },
+  { subject: 'cortex.cmd.billing.record_usage', owner: 'billing', senders: ['mcp-edge'] },
+  { subject: 'cortex.cmd.billing.record_cost', owner: 'billing', senders: ['session'] },
+  { subject: 'cortex.cmd.billing.set_budget', owner: 'billing', senders: [PROVISIONER] },
+  { subject: 'cortex.cmd.billing.clear_project_budget', owner: 'billing', senders: [PROVISIONER] },
+  { subject: 'cortex.cmd.audit.start_execution', owner: 'audit', senders: ['session'] },
+  { subject: 'cortex.cmd.audit.finish_execution', owner: 'audit', senders: ['session'] },
 ];
 
 const matches = (pattern: string, subject: string): boolean => {
