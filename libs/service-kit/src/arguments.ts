@@ -1,5 +1,5 @@
 import type { WorkspaceRule } from '@cortex/contracts';
-import { ID_PROBLEM, invalidArgument, TOKEN_PATTERN, type CortexError } from '@cortex/contracts';
+import { ID_PROBLEM, invalidArgument, TOKEN_PATTERN, type CortexError, type ErrorExtras } from '@cortex/contracts';
 import type { z } from 'zod';
 
 /** Checks arguments as they came from outside: strict, null standing for absent. */
@@ -94,6 +94,7 @@ function explain(issue: Issue, args: unknown, known: readonly string[]): CortexE
       // A pattern's own message does not travel with the JSON Schema, so an id is known by its pattern.
       return [issue.pattern === ID_PATTERN ? stated(field, ID_PROBLEM) : stated(field, issue.message)];
     case 'custom':
+      return [stated(field, issue.message, issue.params)];
     case 'not_multiple_of':
       return [stated(field, issue.message)];
     case 'invalid_union':
@@ -108,10 +109,10 @@ function explain(issue: Issue, args: unknown, known: readonly string[]): CortexE
   }
 }
 
-/** A schema's own message, such as `must be a UUID; take one from agent_list`. */
-function stated(field: string, message: string): CortexError {
+/** A schema's own message, such as `must be a UUID; take one from agent_list`; `extras` are its issue's `params`. */
+function stated(field: string, message: string, extras: ErrorExtras = {}): CortexError {
   const [problem, ...fix] = message.split('; ');
-  return invalidArgument(field, lowerFirst(problem!), fix.length > 0 ? fix.join('; ') : 'see its description');
+  return invalidArgument(field, lowerFirst(problem!), fix.length > 0 ? fix.join('; ') : 'see its description', extras);
 }
 
 function unknownArgument(field: string, key: string, path: readonly PropertyKey[], known: readonly string[]) {

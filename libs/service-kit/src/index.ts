@@ -7,6 +7,7 @@ export { limit } from './limit.js';
 export { Metrics } from './metrics.js';
 export { opsRoutes, type OpsRoutes } from './ops.js';
 export { startProcess, type HttpPart, type Runnable, type RunningProcess, type RunOptions } from './process.js';
+export { cursor, nextCursor, page, readCursor, writeCursor, type Page, type PageOrder } from './page.js';
 export { runService, runServices } from './run.js';
 export { defineReactor, type ReactionContext } from './reaction.js';
 export { runTool, type ToolOptions, type ToolReply } from './runner.js';
@@ -34,3 +35,4 @@ export {
   type Tool,
   type ToolResult,
 } from './tool.js';
+export { cleanText, text, type TextBounds } from './text.js';

@@ -1,0 +1,63 @@
+import { describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { argumentsOf } from './arguments.js';
+import { defineTool } from './tool.js';
+import { text } from './text.js';
+
+const tool = defineTool({
+  name: 'say',
+  title: 'Say',
+  description: 'Says.',
+  tier: 'read',
+  actions: [],
+  workspace: 'none',
+  input: z.object({
+    title: text({ max: 5, blank: false }).describe('1 to 5 characters'),
+    body: text({ max: 5 }).describe('At most 5 characters').optional(),
+  }),
+  output: z.object({}),
+  handle: () => ({}),
+});
+const check = (args: Record<string, unknown>) => tool.arguments.check(args);
+const refused = (args: Record<string, unknown>) => {
+  try {
+    return check(args);
+  } catch (error) {
+    return error;
+  }
+};
+
+describe('a text', () => {
+  it('is normalized to NFC, and what counts is the character, not its bytes', () => {
+    expect(check({ title: 'e\u0301' })).toEqual({ title: '\u00e9' });
+    expect(check({ title: '😀😀😀😀😀' })).toEqual({ title: '😀😀😀😀😀' });
+    expect(check({ title: 'ok', body: '' })).toEqual({ title: 'ok', body: '' });
+    expect(check({ title: 'ok', body: null })).toEqual({ title: 'ok' });
+  });
+
+  it('loses halves of characters, which no database can store', () => {
+    expect(check({ title: 'a\ud800' })).toEqual({ title: 'a\ufffd' });
+  });
+
+  it('is refused by name when it is too long, blank or holds NUL', () => {
+    expect(refused({ title: 'abcdef' })).toMatchObject({
+      kind: 'invalid_argument',
+      reason: 'too_large',
+      message: 'title has more than 5 characters; shorten it',
+      details: { limit: 5, actual: 6 },
+    });
+    expect(refused({ title: ' \n' })).toMatchObject({ message: 'title is blank; give some text' });
+    expect(refused({ title: '' })).toMatchObject({ message: 'title is blank; give some text' });
+    expect(refused({ title: 'a\0' })).toMatchObject({ message: 'title holds a NUL character; remove it' });
+    expect(refused({ title: 7 })).toMatchObject({ message: 'title must be a text; it is a number' });
+  });
+
+  it('of any length passes who goes by the announced schema, since that counts otherwise', () => {
+    const announced = argumentsOf(z.fromJSONSchema(tool.announced.input_schema) as z.ZodObject, 'none');
+    expect(() => announced.check({ title: '😀😀😀😀😀' })).not.toThrow();
+    expect(tool.announced.input_schema['properties']).toEqual({
+      title: { type: 'string', description: '1 to 5 characters' },
+      body: { type: 'string', description: 'At most 5 characters' },
+    });
+  });
+});

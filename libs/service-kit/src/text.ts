@@ -1,0 +1,35 @@
+import { charCount } from '@cortex/contracts/text';
+import { z } from 'zod';
+
+export interface TextBounds {
+  /** Most Unicode characters; an emoji is one. */
+  max: number;
+  /** False refuses the empty text and white space alone. Default true. */
+  blank?: boolean;
+}
+
+/**
+ * An argument that is text: NFC on the way in, without NUL (which PostgreSQL cannot hold) and without halves of characters.
+ * Its JSON Schema names no bound, say it in `describe`: a schema's validators count UTF-16 units, and would refuse emoji.
+ * Errors: `invalid_argument`, for too long a text with reason `too_large` and `details.limit`, `details.actual`.
+ */
+export const text = ({ max, blank = true }: TextBounds) =>
+  z.string().transform((given, ctx) => {
+    const clean = cleanText(given);
+    const refuse = (message: string, params?: Record<string, unknown>): never => {
+      ctx.addIssue({ code: 'custom', message, input: given, ...(params && { params }) });
+      return z.NEVER;
+    };
+    if (clean === null) return refuse('holds a NUL character; remove it');
+    if (!blank && clean.trim() === '') return refuse('is blank; give some text');
+    const actual = charCount(clean);
+    if (actual <= max) return clean;
+    return refuse(`has more than ${max} characters; shorten it`, {
+      reason: 'too_large',
+      details: { limit: max, actual },
+    });
+  });
+
+/** The text in NFC, halves of surrogate pairs replaced; null where it holds NUL. */
+export const cleanText = (given: string): string | null =>
+  given.includes('\0') ? null : given.toWellFormed().normalize('NFC');
