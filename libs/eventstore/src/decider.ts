@@ -43,6 +43,8 @@ export interface DeciderSpec<Command, Event extends EventShape, State> extends E
   snapshotVersion?: number;
   /** More field names whose text passes the redactor when the commit is made. */
   descriptive?: readonly string[];
+  /** Field names that describe elsewhere and are documents here: their text is kept as it is, whatever its length. */
+  documents?: readonly string[];
 }
 
 export type Decider<Command, Event extends EventShape, State> = Readonly<DeciderSpec<Command, Event, State>>;

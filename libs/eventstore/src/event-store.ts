@@ -180,6 +180,7 @@ export class EventStore {
   ): Promise<Executed> {
     const { commitId, at, actor, session_id, project, correlation_id, causation_id, traceparent, signal } = ctx;
     const fields = new Set([...DESCRIPTIVE, ...(decider.descriptive ?? [])]);
+    const documents = new Set(decider.documents);
     const envelope: CommitEnvelope = {
       commit_id: commitId,
       at,
@@ -193,7 +194,7 @@ export class EventStore {
       events: events.map(({ type, data }) => ({
         type,
         version: decider.version?.[type] ?? 1,
-        data: redactFields(data, fields),
+        data: redactFields(data, fields, documents),
       })),
     };
     const ack = await this.#bus.publishAcked(subject, JSON.stringify(envelope), {

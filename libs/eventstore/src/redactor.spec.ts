@@ -83,6 +83,14 @@ describe('fields of an event', () => {
     });
   });
 
+  it('that are documents of their aggregate keep their text, with all that is below', () => {
+    const document = { title: secret, description: `${'x'.repeat(70_000)} ${secret}`, output: { error: secret } };
+    expect(redactFields(document, fields, new Set(['description', 'output']))).toEqual({
+      ...document,
+      title: 'password=[redacted:secret]',
+    });
+  });
+
   it('without a secret stay the same object', () => {
     const data = { title: 'plain', list: [{ url: 'https://example.com' }], n: null };
     expect(redactFields(data, fields)).toBe(data);

@@ -89,30 +89,45 @@ export const DESCRIPTIVE: readonly string[] = [
 
 const SECRET_FIELD = new RegExp(`^${SECRET_NAME}$`, 'i');
 
-/** A copy of event data in which every text at or below a descriptive field is redacted; the same object when none is. */
-export function redactFields(data: unknown, fields: ReadonlySet<string>, inside = false): unknown {
+/**
+ * A copy of event data in which every text at or below a descriptive field is redacted; the same object when none is.
+ * What is at or below a field of `documents` is kept as it is.
+ */
+export function redactFields(
+  data: unknown,
+  fields: ReadonlySet<string>,
+  documents: ReadonlySet<string> = NONE,
+  inside = false,
+): unknown {
   if (typeof data === 'string') return inside ? redact(data) : data;
-  if (Array.isArray(data))
-    return inside ? redactList(data, fields) : mapSame(data, (item) => redactFields(item, fields));
+  if (Array.isArray(data)) {
+    return inside
+      ? redactList(data, fields, documents)
+      : mapSame(data, (item) => redactFields(item, fields, documents));
+  }
   if (typeof data !== 'object' || data === null) return data;
   let copy: Record<string, unknown> | undefined;
   for (const [key, value] of Object.entries(data)) {
+    if (documents.has(key)) continue;
     const within = inside || fields.has(key);
     // `headers: { authorization: "..." }`: here only the key tells that the value is secret.
     const named = inside && typeof value === 'string' && value !== '' && SECRET_FIELD.test(key);
-    const clean = named && !value.startsWith('[redacted') ? '[redacted:secret]' : redactFields(value, fields, within);
+    const clean =
+      named && !value.startsWith('[redacted') ? '[redacted:secret]' : redactFields(value, fields, documents, within);
     if (clean !== value) (copy ??= { ...data })[key] = clean;
   }
   return copy ?? data;
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** In an argv the secret may stand in the word after its option. */
-function redactList(list: unknown[], fields: ReadonlySet<string>): unknown[] {
+function redactList(list: unknown[], fields: ReadonlySet<string>, documents: ReadonlySet<string>): unknown[] {
   let secretNext = false;
   return mapSame(list, (item) => {
     const hide = secretNext && typeof item === 'string' && !item.startsWith('[redacted');
     secretNext = typeof item === 'string' && item.startsWith('-') && SECRET_FIELD.test(item.replace(/^-+/, ''));
-    return hide ? '[redacted:secret]' : redactFields(item, fields, true);
+    return hide ? '[redacted:secret]' : redactFields(item, fields, documents, true);
   });
 }
 

@@ -87,18 +87,24 @@ export class Call implements ToolContext {
     decider: Decider<Command, Event, State>,
     id: string,
     command: Command,
-    options: { workspace?: string | null } = {},
-  ): Promise<{ seq: number }> {
+    options: { workspace?: string | null; scope?: Pick<CallScope, 'session_id' | 'project'> } = {},
+  ): Promise<{ seq: number; events: readonly Event[] }> {
     const workspace = options.workspace === undefined ? this.workspace : options.workspace;
     return this.#spanned(`commit ${decider.subject}`, SpanKind.PRODUCER, async (span) => {
       const { name: service } = this.host.definition;
       if (!decider.subject.startsWith(`${service}.`))
         throw new Error(`decider "${decider.subject}" is none of ${service}; its subject begins with "${service}."`);
-      const executed = await this.host.store.execute(decider, workspace, id, command, this.#commitContext(span));
+      const executed = await this.host.store.execute(
+        decider,
+        workspace,
+        id,
+        command,
+        this.#commitContext(span, options.scope),
+      );
       // Nothing recorded counts too: the caller has seen the state as of that sequence.
       this.lastSeq = Math.max(this.lastSeq ?? 0, executed.seq);
       span.setAttributes({ 'cortex.seq': executed.seq, 'cortex.events': executed.events.length });
-      return { seq: executed.seq };
+      return { seq: executed.seq, events: executed.events as unknown as Event[] };
     });
   }
 
@@ -166,8 +172,8 @@ export class Call implements ToolContext {
     return (this.#ids ??= idsOf(this.request, this.name));
   }
 
-  #commitContext(span: Span): CommitContext {
-    const { principal, scope } = this.request;
+  #commitContext(span: Span, scope = this.request.scope): CommitContext {
+    const { principal } = this.request;
     return {
       commitId: this.#idSource.commit(),
       at: this.#at,

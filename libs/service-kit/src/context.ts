@@ -28,14 +28,16 @@ export interface ToolContext {
   readonly deadline_ms: number;
   /**
    * Decides the command on the aggregate's state and commits what comes of it. `workspace` is the call's unless another
-   * one is named; null for what belongs to none.
+   * one is named; null for what belongs to none. `scope` is the session and project that the commit is marked with, where
+   * these are not the caller's own. `events` are what was recorded: none when there was nothing new, and those
+   * of the first try when this commit is a repeat that the log knows.
    */
   execute<Command, Event extends EventShape, State>(
     decider: Decider<Command, Event, State>,
     id: string,
     command: Command,
-    options?: { workspace?: string | null },
-  ): Promise<{ seq: number }>;
+    options?: { workspace?: string | null; scope?: Pick<CallScope, 'session_id' | 'project'> },
+  ): Promise<{ seq: number; events: readonly Event[] }>;
   /** The aggregate's state as the log has it now. */
   load<Command, Event extends EventShape, State>(
     decider: Decider<Command, Event, State>,
