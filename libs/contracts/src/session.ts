@@ -1,4 +1,6 @@
-import type { Mode } from './gating.js';
+import { z } from 'zod';
+import { MODES, type Mode } from './gating.js';
+import { Id } from './ids.js';
 
 export const SESSION_KINDS = ['direct', 'worker', 'subagent', 'run'] as const;
 export type SessionKind = (typeof SESSION_KINDS)[number];
@@ -17,6 +19,42 @@ export const DELIVERY_ORIGINS = [
   'callback',
 ] as const;
 export type DeliveryOrigin = (typeof DELIVERY_ORIGINS)[number];
+
+/** Names of capability groups in their canonical order. Source: agent-server, section 2.1. */
+export const CAPABILITY_GROUPS = [
+  'cortex-core',
+  'cortex-ext',
+  'cortex-interaction-bridge',
+  'cortex-workers',
+  'cortex-worker-report',
+  'cortex-slack',
+  'cortex-feishu',
+  'cortex-web',
+] as const;
+export type CapabilityGroup = (typeof CAPABILITY_GROUPS)[number];
+
+/** Issuer of session tokens; told from the organisation's issuer by this alone. Source: gateway, section 10.10. */
+export const sessionIssuer = (canonicalUri: string): string => `${new URL(canonicalUri).origin}/session`;
+
+/** Claims of a session token beside the registered ones. Source: gateway, section 10.10. */
+export const SessionTokenClaims = z.object({
+  /** `per_` id of the person it belongs to, else `system`. */
+  sub: z.string().min(1),
+  sid: Id,
+  kind: z.enum(SESSION_KINDS),
+  parent: Id.optional(),
+  groups: z.array(z.string()),
+  allowlist: z.array(z.string()).optional(),
+  workspace: Id.optional(),
+  agent_id: Id.optional(),
+  run_id: Id.optional(),
+  space_id: Id.optional(),
+  conversation_id: Id.optional(),
+  mode: z.enum(MODES).optional(),
+  project: z.string().optional(),
+  channel: z.string().optional(),
+});
+export type SessionTokenClaims = z.infer<typeof SessionTokenClaims>;
 
 /** Events of `session.session`, aggregate id = the session's id, in the session's workspace. Source: agent-server, section 24. */
 export type SessionEvent =
@@ -46,6 +84,16 @@ export type SessionEvent =
         /** The execution that it runs as. */
         execution_id: string | null;
         trigger: string;
+      };
+    }
+  | {
+      type: 'CompositionResolved';
+      data: {
+        session_id: string;
+        backend: string | null;
+        composition: string;
+        groups: string[];
+        allowlist: string[] | null;
       };
     }
   | { type: 'SessionEnded'; data: { reason: string } }

@@ -34,7 +34,7 @@ function secretsOf(passwords: Parameters<typeof testHome>[0]): Secrets {
   const random = () => randomBytes(32).toString('hex');
   const roles = SERVICES.flatMap((name) => [schemaOf(name), `${schemaOf(name)}_projector`]);
   const issuer = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  const device = generateKeyPairSync('ed25519');
+  const ed25519 = () => generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
   return {
     version: 1,
     bus: Object.fromEntries(SERVICES.map((name) => [name, passwords.bus(name)])),
@@ -46,7 +46,8 @@ function secretsOf(passwords: Parameters<typeof testHome>[0]): Secrets {
     client_token: random(),
     state_key: randomBytes(32).toString('base64'),
     audit_hash_key: random(),
-    device_server_key: device.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
+    device_server_key: ed25519(),
+    session_key: ed25519(),
     issuer: { kid: 'test', private_jwk: issuer.privateKey.export({ format: 'jwk' }) as Record<string, unknown> },
     admin_secret: random(),
     cron_secret: random(),

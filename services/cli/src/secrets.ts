@@ -29,7 +29,8 @@ export async function ensureSecrets(home: Home): Promise<Secrets> {
     // 32 bytes as base64: the form that its variable has too.
     state_key: kept.state_key ?? randomBytes(32).toString('base64'),
     audit_hash_key: kept.audit_hash_key ?? random(),
-    device_server_key: kept.device_server_key ?? deviceKey(),
+    device_server_key: kept.device_server_key ?? ed25519Key(),
+    session_key: kept.session_key ?? ed25519Key(),
     issuer: kept.issuer ?? (await issuerKey()),
     admin_secret: kept.admin_secret ?? random(),
     cron_secret: kept.cron_secret ?? random(),
@@ -46,7 +47,7 @@ export function readSecrets(home: Home): Secrets {
   throw new CliError(`home ${home.dir} has no secrets yet; start it once with: cortex up`, EXIT.notRunning);
 }
 
-const deviceKey = (): string =>
+const ed25519Key = (): string =>
   generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
 async function issuerKey(): Promise<Secrets['issuer']> {

@@ -14,6 +14,8 @@ const LAUNCHER = ['CORTEX_NATS_SERVER', 'CORTEX_TOOLS', 'CORTEX_ISSUER_PORT'];
 const OWNERS: Readonly<Record<string, readonly ServiceName[]>> = {
   CORTEX_CLIENT_TOKEN: ['remote-ops'],
   CORTEX_DEVICE_SERVER_KEY: ['remote-ops'],
+  CORTEX_SESSION_KEY: ['session'],
+  CORTEX_SESSION_KEYS_OLD: ['session'],
   CORTEX_WEBHOOK_TOKEN: ['mcp-edge', 'session'],
   SLACK_BOT_TOKEN: ['session'],
   FEISHU_APP_SECRET: ['session'],
@@ -44,6 +46,7 @@ export function serviceEnvironment(
     CORTEX_WEBHOOK_TOKEN: secrets.webhook_token,
     CORTEX_CLIENT_TOKEN: secrets.client_token,
     CORTEX_DEVICE_SERVER_KEY: secrets.device_server_key,
+    CORTEX_SESSION_KEY: secrets.session_key,
   };
   return {
     ...Object.fromEntries(Object.entries(made).filter(([name]) => mine(name))),
