@@ -6,6 +6,7 @@ export type WorkspaceRole = (typeof WORKSPACE_ROLES)[number];
 /** Events of `team.workspace`, aggregate id `all`. Source: architecture, ruling 15. */
 export type WorkspaceEvent =
   | { type: 'WorkspaceCreated'; data: { name: string } }
+  | { type: 'WorkspaceRenamed'; data: { name: string } }
   | { type: 'WorkspaceMemberSet'; data: { principal_id: string; role: WorkspaceRole } }
   | { type: 'WorkspaceMemberRemoved'; data: { principal_id: string } };
 

@@ -84,7 +84,7 @@ describe('arguments', () => {
     expect(check({ workspace_id: 'w1' })).toEqual({ waitpoint_id: 'w_1' });
     const none = argumentsOf(z.object({}), 'none');
     expect(refusal(() => none.check({ workspace_id: 'w1' })).message).toBe(
-      'workspace_id is no known argument; this takes no arguments',
+      'workspace_id is no known argument; leave it out, this takes no arguments',
     );
   });
 

@@ -123,7 +123,7 @@ function unknownArgument(field: string, key: string, path: readonly PropertyKey[
       : path.length > 0
         ? 'leave it out'
         : known.length === 0
-          ? 'this takes no arguments'
+          ? 'leave it out, this takes no arguments'
           : `known are ${known.join(', ')}`;
   return invalidArgument(clip(field), 'is no known argument', fix, { reason: 'unknown_argument' });
 }

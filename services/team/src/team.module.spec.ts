@@ -1,4 +1,0 @@
-import { startsWithoutTools } from '@cortex/testing';
-import { TeamModule, teamService } from './team.module.js';
-
-startsWithoutTools({ module: TeamModule, def: teamService });
