@@ -39,6 +39,7 @@ const sealingKey = (text: string, ctx: z.RefinementCtx): Buffer => {
 export const config = z.object({
   NODE_ENV: z.string().optional(),
   PORT: port.default(9030),
+  WEBHOOK_PORT: port.default(3001),
   CORTEX_HOST: z.string().optional(),
   CORTEX_HOME: z.string().optional(),
   CORTEX_CANONICAL_URI: url.optional(),
@@ -77,6 +78,7 @@ export const config = z.object({
   RATE_LIMIT_DISABLED: flag(false),
   CORTEX_TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).default(0),
 
+  CORTEX_WEBHOOK_TOKEN: z.string().min(1).optional(),
   CORTEX_AUDIT_HASH_KEY: z.string().min(1).optional(),
   CORTEX_STATE_KEY: z.string().transform(sealingKey).optional(),
   CORTEX_STATE_KEYS_OLD: list.transform((keys, ctx) => keys.map((key) => sealingKey(key, ctx))),

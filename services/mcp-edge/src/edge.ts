@@ -31,6 +31,8 @@ import type { EdgeDb } from './projections/tables.js';
 import { RateLimiter } from './ratelimit/rate-limiter.js';
 import type { Authenticator, CatalogTool, EdgeCore, EdgeLog, LegacyLayer, ModeReader } from './seams.js';
 import { type Settings, settingsOf } from './settings.js';
+import { WebhookListener } from './webhooks/listener.js';
+import { Speakers } from './webhooks/speakers.js';
 
 const DRAIN_MS = 20_000;
 const LOOK_MS = 20;
@@ -41,6 +43,7 @@ export class Edge {
   readonly views: TableViews;
   readonly catalog: Catalog;
   readonly route: McpRoute;
+  readonly webhooks: WebhookListener;
   readonly pipeline: CallPipeline;
   readonly long: LongAnswers;
   readonly records: Records;
@@ -58,7 +61,11 @@ export class Edge {
     const tell = (level: 'debug' | 'info' | 'warn' | 'error', text: string, fields: object = {}): void =>
       log[level](fields, text);
     const { secrets } = host;
-    const kept = secrets && { auditHashKey: secrets.audit_hash_key, stateKey: secrets.state_key };
+    const kept = secrets && {
+      auditHashKey: secrets.audit_hash_key,
+      stateKey: secrets.state_key,
+      webhookToken: secrets.webhook_token,
+    };
     const extras = { version: host.version, ...kept };
     const settings = (this.settings = settingsOf(host.config as EdgeEnvironment, extras));
     const metrics = (this.#metrics = new EdgeMetrics(host.metrics));
@@ -144,6 +151,21 @@ export class Edge {
       ops: host.ops,
       log,
     });
+    this.webhooks = new WebhookListener({
+      settings,
+      speakers: new Speakers({
+        secret: settings.webhookToken,
+        scopeImplies: settings.CORTEX_SCOPE_IMPLIES,
+        authenticator,
+        session: () => undefined,
+      }),
+      bus,
+      runCall,
+      limiter,
+      records,
+      metrics,
+      log,
+    });
     this.#observe();
   }
 
@@ -157,16 +179,17 @@ export class Edge {
 
   /** No new request; streams end, calls under way get their answers. */
   async drain(): Promise<void> {
-    this.route.draining = true;
+    this.route.draining = this.webhooks.draining = true;
     await Promise.allSettled([this.#legacy.close(), this.#sdk.close()]);
     const until = performance.now() + DRAIN_MS;
-    while (this.route.active + this.pipeline.inFlight > 0 && performance.now() < until)
+    while (this.route.active + this.webhooks.active + this.pipeline.inFlight > 0 && performance.now() < until)
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
 
   /** Nest's own word for the end. */
   onModuleDestroy(): void {
     for (const cleanup of this.#cleanups.splice(0)) cleanup();
+    this.webhooks.close();
     this.catalog.stop();
     this.records.stop();
     this.long.stop();
@@ -180,6 +203,7 @@ export class Edge {
     items();
     this.#cleanups.push(
       health.add('mcp-edge.records', () => this.records.problem),
+      health.add('mcp-edge.webhooks', () => this.webhooks.problem),
       health.add('mcp-edge.catalog', () => (this.catalog.complete ? null : 'the tools have not been told yet')),
       health.add('mcp-edge.views', () => (this.views.caughtUp ? null : 'the views that gates read are behind the log')),
       this.catalog.onChange(items),

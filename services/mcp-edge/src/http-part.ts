@@ -11,7 +11,7 @@ const KEEP_ALIVE_MS = 65_000;
 /** A client that sends its headers or its body slower than this is let go. */
 const REQUEST_MS = 60_000;
 
-/** The public listener in the life of the process. */
+/** The public listener, and the loopback one beside it, in the life of the process. */
 export const http: HttpPart = {
   async create(module, options) {
     const made: { edge?: Edge } = {};
@@ -36,6 +36,7 @@ export const http: HttpPart = {
   async listen(app) {
     const edge = app.get(Edge, { strict: false });
     const fastify = (app as NestFastifyApplication).getHttpAdapter().getInstance();
+    await edge.webhooks.listen();
     edge.start(fastify);
     const { PORT, host } = edge.settings;
     try {

@@ -46,7 +46,8 @@ export interface CallerContext {
   readonly caller_key: string;
   /** SHA-256 of the caller key, 64 hex digits. */
   readonly caller_hash: string;
-  readonly kind: 'person' | 'agent' | 'dev';
+  /** `system`: whoever holds the server's own secret, at the loopback listener alone. */
+  readonly kind: 'person' | 'agent' | 'dev' | 'system';
   readonly issuer: string;
   /** A person's `sub` at the issuer, also where a session token only names the `per_` id. */
   readonly sub: string;
@@ -94,6 +95,8 @@ export interface Authenticator {
     req: IncomingMessage,
     resource: ResourceKind,
   ): CallerContext | HttpRefusal | Promise<CallerContext | HttpRefusal>;
+  /** A session's token alone, as the loopback listener takes it: anything else is refused like a token that nobody made. */
+  authenticateSession(token: string): CallerContext | HttpRefusal | Promise<CallerContext | HttpRefusal>;
   /** The 403 of a missing item scope: `required` = every scope that the item needs. */
   scopeChallenge(req: IncomingMessage, required: readonly string[]): Readonly<Record<string, string>>;
   close(): void;
@@ -172,6 +175,8 @@ export type CallOutcome =
       status: number;
       /** All scopes that would have been needed: the route adds the challenge. */
       required_scopes?: readonly string[];
+      /** The same in our own words, for who does not speak JSON-RPC. */
+      error: WireError;
       call_id: string;
     };
 
@@ -267,7 +272,7 @@ export interface RequestNote {
   error_code?: string;
   protocol_version?: string;
   mcp_session_id?: string;
-  transport?: 'http' | 'sse';
+  transport?: 'http' | 'sse' | 'loopback';
   result_bytes: number;
   tools_listed?: number;
 }

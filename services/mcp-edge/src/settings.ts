@@ -19,6 +19,8 @@ export interface Settings extends EdgeEnvironment {
   readonly jwksUrl: string;
   readonly websiteUrl: string;
   readonly auditHashKey: string;
+  /** The server's own secret at the loopback listener; without one it opens to session tokens alone. */
+  readonly webhookToken: string | undefined;
   /** 32 bytes. */
   readonly stateKey: Uint8Array;
   readonly version: string;
@@ -28,6 +30,7 @@ export interface SettingsExtras {
   version: string;
   /** Of the home; they stand in where the variable is unset, the state key outside production alone. */
   auditHashKey?: string;
+  webhookToken?: string;
   /** Base64. */
   stateKey?: string;
 }
@@ -65,6 +68,7 @@ export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settin
     jwksUrl: env.OAUTH_JWKS_URL ?? `${env.OAUTH_ISSUER.replace(/\/$/, '')}/.well-known/jwks.json`,
     websiteUrl: env.CORTEX_WEBSITE_URL ?? canonical.origin,
     auditHashKey,
+    webhookToken: env.CORTEX_WEBHOOK_TOKEN ?? extras.webhookToken,
     stateKey,
     version: extras.version,
   };

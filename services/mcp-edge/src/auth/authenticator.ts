@@ -125,6 +125,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       if (!(entry instanceof Promise)) return settle(req, resource, entry);
       return entry.then((admitted) => settle(req, resource, admitted), failed);
     },
+    authenticateSession: () => new HttpRefusal(401, '', {}, 'session'),
     scopeChallenge: (req, required) => challenges.insufficientScope(req, isSseRoute(req) ? 'sse' : 'mcp', required),
     close: () => tokens.clear(),
   };

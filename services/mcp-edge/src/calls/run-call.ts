@@ -201,7 +201,7 @@ export class CallPipeline {
     if (rpc === undefined) return this.#faulty(ctx, error, outcome, gate);
     const stored = await this.#record(ctx, { outcome, error, gate, error_code: String(rpc.code), result_bytes: 0 });
     if (!stored) return this.#unrecorded(ctx);
-    return { kind: 'error', ...rpc, call_id: ctx.call_id };
+    return { kind: 'error', ...rpc, error, call_id: ctx.call_id };
   }
 
   async #faulty(ctx: CallContext, error: WireError, outcome: Ending['outcome'], gate?: string): Promise<CallOutcome> {

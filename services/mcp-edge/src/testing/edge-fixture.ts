@@ -74,7 +74,13 @@ export async function startEdge(options: EdgeOptions = {}): Promise<EdgeFixture>
     {
       ...rest,
       beside,
-      env: { PORT: String(port), OAUTH_ISSUER: issuer.url, CORTEX_RATE_LIMIT_PER_MINUTE: '1000000', ...env },
+      env: {
+        PORT: String(port),
+        WEBHOOK_PORT: '0',
+        OAUTH_ISSUER: issuer.url,
+        CORTEX_RATE_LIMIT_PER_MINUTE: '1000000',
+        ...env,
+      },
     },
   );
   const edge = app.get(Edge);
