@@ -5,6 +5,8 @@ import { listFloor } from './list-floor.js';
 import { cortexTarget } from './cortex-target.js';
 import { rotated, type Visit } from './figures.js';
 import { asText, CORTEX, FOREIGN_CORES, LIST, LONG_CATALOG, report } from './report.js';
+import type { Finding } from './scenario.js';
+import { SCENARIOS } from './scenarios.js';
 import { FLOORS, type Target } from './targets.js';
 import { visit, type Times } from './visit.js';
 
@@ -18,8 +20,8 @@ interface Options {
 
 const CONNECTIONS = [1, 16, 64];
 const JUDGED = [16, 64];
-/** As many as the catalog will have. */
-const LISTED = 150;
+/** More than the catalog will have. */
+const LISTED = 200;
 
 /** All targets, each with the numbers of connections at which it is visited. */
 const TARGETS: readonly { target: Target; at: readonly number[]; full?: true }[] = [
@@ -53,7 +55,8 @@ const whole = (text: string): number => {
 
 /** `cortex bench`: what a call costs, against the floors below it, in one list on one machine. */
 export function benchCommand(): Command {
-  const names = TARGETS.map(({ target }) => target.name);
+  const all = [...TARGETS.map(({ target }) => target), ...SCENARIOS];
+  const names = all.map(({ name }) => name);
   return new Command('bench')
     .description('measure tools/call against bare floors: requests/s, latency, CPU per request, memory')
     .option('--rounds <n>', 'rounds; a verdict is the median of their ratios', whole, 3)
@@ -61,10 +64,7 @@ export function benchCommand(): Command {
     .option('--full', 'also what changes the cost: a long catalog, big replies, no traces and all')
     .addOption(new Option('--only <target...>', 'these alone').choices(names))
     .option('--json', 'all figures as JSON on stdout')
-    .addHelpText(
-      'after',
-      `\nTargets:\n${TARGETS.map(({ target }) => `  ${target.name.padEnd(18)}${target.what}`).join('\n')}\n`,
-    )
+    .addHelpText('after', `\nTargets:\n${all.map(({ name, what }) => `  ${name.padEnd(18)}${what}`).join('\n')}\n`)
     .action(async (options: Options) => {
       if (process.platform !== 'linux') throw new CliError('bench reads CPU and memory from /proc; run it on Linux');
       const rounds = options.quick ? 1 : options.rounds;
@@ -83,7 +83,13 @@ export function benchCommand(): Command {
             : await quietVisit(target, connections, round, stop.signal),
         );
       }
-      const result = report(visits, rounds, visits.some(({ target }) => target === CORTEX) ? await weigh() : undefined);
+      const findings: Finding[] = [];
+      for (const scenario of SCENARIOS.filter(({ name }) => options.only?.includes(name) ?? true)) {
+        tell(scenario.what);
+        findings.push(...(await scenario.run({ quick: options.quick === true, signal: stop.signal, tell })));
+      }
+      const atRest = visits.some(({ target }) => target === CORTEX) ? await weigh() : undefined;
+      const result = report(visits, rounds, { findings, ...(atRest && { atRest }) });
       console.log(options.json ? JSON.stringify(result, null, 2) : asText(result));
     });
 }

@@ -44,6 +44,12 @@ export function median(values: readonly number[]): number {
   return (low + high) / 2;
 }
 
+/** The value below which the share `p` of all lies. */
+export function percentile(values: readonly number[], p: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * p))] ?? Number.NaN;
+}
+
 const groups = (visits: readonly Visit[]): Map<string, Visit[]> =>
   Map.groupBy(visits, ({ target, connections }) => `${target} ${connections}`);
 

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { percentile } from './figures.js';
 import { HttpAnswers } from './http-answers.js';
 import { ID_DIGITS, type WireRequest } from './request.js';
 
@@ -123,9 +124,6 @@ class Load {
   }
 }
 
-const percentile = (sorted: readonly number[], p: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * p))] ?? Number.NaN;
-
 /** Until the server has compiled what it runs: that takes calls, and a slow server needs longer for them. */
 async function warmUp(load: Load, { warmupMs, warmupCalls }: LoadOrder): Promise<void> {
   const from = Date.now();
@@ -147,7 +145,6 @@ async function run(order: LoadOrder): Promise<LoadResult> {
   const seconds = (performance.now() - from) / 1000;
   process.send?.({ at: 'end' } satisfies LoadMessage);
   const answers = await load.close();
-  times.sort((a, b) => a - b);
   return {
     measured: times.length,
     seconds,

@@ -43,7 +43,9 @@ describe('the report of a bench', () => {
 
   it('sums processes of one name', () => {
     const processes = [1, 2].map((pid) => ({ name: 'postgres', pid, mib: 10 }));
-    expect(asText(report([visit('cortex')], 1, { total_mib: 20, processes }))).toContain('postgres (2 processes)   20');
+    expect(asText(report([visit('cortex')], 1, { atRest: { total_mib: 20, processes } }))).toContain(
+      'postgres (2 processes)   20',
+    );
   });
 
   it('a table has columns as wide as their widest cell', () => {

@@ -1,6 +1,7 @@
 import { availableParallelism, cpus } from 'node:os';
 import { ratio, rows, type Ratio, type Row, type Visit } from './figures.js';
 import type { AtRest } from './at-rest.js';
+import type { Finding } from './scenario.js';
 
 export interface Report {
   at: string;
@@ -12,6 +13,8 @@ export interface Report {
   disturbed: number;
   rows: Row[];
   ratios: Ratio[];
+  /** Of the scenarios, those that are told and not judged. */
+  findings: Finding[];
   at_rest?: AtRest;
   goals: Goal[];
   visits: Visit[];
@@ -47,7 +50,11 @@ const pairsOf = (names: readonly string[]): (readonly [target: string, floor: st
     .filter((name) => name !== CORTEX && name !== LIST)
     .map((name) => (name === 'bytes' ? [LIST, name] : name.startsWith(CORTEX) ? [name, CORTEX] : [CORTEX, name]));
 
-export function report(visits: Visit[], rounds: number, atRest?: AtRest): Report {
+export function report(
+  visits: Visit[],
+  rounds: number,
+  { atRest, findings = [] }: { atRest?: AtRest; findings?: readonly Finding[] } = {},
+): Report {
   const table = rows(visits);
   const connections = [...new Set(visits.map((visit) => visit.connections))];
   const pairs = pairsOf([...new Set(visits.map((visit) => visit.target))]);
@@ -66,6 +73,7 @@ export function report(visits: Visit[], rounds: number, atRest?: AtRest): Report
   const long = ratios.find((r) => r.target === LONG_CATALOG);
   goals.push(goal('CPU per call with 200 tools against 1', long?.cpu, 'at most', 1.05));
   goals.push(goal('memory at rest of all that up starts, in MiB', atRest?.total_mib, 'at most', 600));
+  goals.push(...findings.flatMap(({ what, value, goal: of }) => (of ? goal(what, value, of.bound, of.limit) : [])));
   return {
     at: new Date().toISOString(),
     node: process.version,
@@ -75,6 +83,7 @@ export function report(visits: Visit[], rounds: number, atRest?: AtRest): Report
     disturbed: visits.filter((visit) => visit.foreign_cores > FOREIGN_CORES).length,
     rows: table,
     ratios,
+    findings: findings.filter((finding) => finding.goal === undefined),
     ...(atRest && { at_rest: atRest }),
     goals,
     visits,
@@ -119,9 +128,17 @@ export function asText(r: Report): string {
     .map((g) => [g.what, (g.value ?? 0).toFixed(2), `${g.bound} ${g.limit}`, REACHED.get(g.reached ?? false) ?? '']);
   const parts = [
     `${r.cpu}, ${r.cores} cores, Node ${r.node}, ${r.rounds} rounds; medians, CPU and memory of the server process alone`,
-    table(['target', 'connections', 'req/s', 'p50 ms', 'p99 ms', 'CPU µs/req', 'RSS MiB'], figures),
   ];
+  if (figures.length > 0)
+    parts.push(table(['target', 'connections', 'req/s', 'p50 ms', 'p99 ms', 'CPU µs/req', 'RSS MiB'], figures));
   if (ratios.length > 0) parts.push(table(['ratio', 'connections', 'req/s', 'CPU', 'rounds'], ratios));
+  if (r.findings.length > 0)
+    parts.push(
+      table(
+        ['measured', ''],
+        r.findings.map(({ what, value }) => [what, value.toFixed(2)]),
+      ),
+    );
   if (r.at_rest) {
     const names = Map.groupBy(r.at_rest.processes, ({ name }) => name);
     const processes = [...names].map(([name, all]) => [

@@ -52,11 +52,14 @@ function wire({ port, token }: Door, method: string, params: Record<string, unkn
   return { head: `${head.join('\r\n')}\r\n\r\n`, body, idAt: body.indexOf(FIRST_ID) };
 }
 
+/** Any tool call. */
+export const toolCall = (door: Door, name: string, args: object): WireRequest =>
+  wire(door, 'tools/call', { name, arguments: args }, [`Mcp-Name: ${name}`]);
+
 /** An echo; `times` over, which only the echo service knows. */
 export function callOf(door: Door, times?: number): Exchange {
   const text = textOf(TEXT_BYTES);
-  const request = wire(door, 'tools/call', { name: TOOL, arguments: { text, times } }, [`Mcp-Name: ${TOOL}`]);
-  return { request, expect: text.repeat(times ?? 1) };
+  return { request: toolCall(door, TOOL, { text, times }), expect: text.repeat(times ?? 1) };
 }
 
 export const listOf = (door: Door): Exchange => ({ request: wire(door, 'tools/list', {}, []), expect: `"${TOOL}"` });

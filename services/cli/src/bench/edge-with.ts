@@ -1,0 +1,76 @@
+import { mcpEdgeService } from '@cortex/mcp-edge';
+import type { ServiceDefinition } from '@cortex/service-kit';
+import { CliError } from '../exit.js';
+import { tailOf } from '../tail.js';
+import { makeToken } from '../token.js';
+import { serviceEnvironment } from '../up/environment.js';
+import { askReady } from '../up/ready.js';
+import { startServiceProcess } from '../up/service-process.js';
+import { startGround, type Ground } from './ground.js';
+import { startProgram } from './processes.js';
+import { listOf, type Door } from './request.js';
+import { send } from './send.js';
+
+/** An edge and one service beside it, each a process of its own, wired by the launcher's own parts. */
+export interface EdgeWith extends AsyncDisposable {
+  ground: Ground;
+  door: Required<Door>;
+  edge: number;
+  service: number;
+  sink: number;
+}
+
+const READY_MS = 30_000;
+
+/** `program` runs the service and is given `argv`; `tool` is one of its tools, whose listing is waited for. */
+export async function startEdgeWith(
+  definition: ServiceDefinition,
+  program: { file: string; argv: string[]; tool: string },
+  env: Record<string, string> = {},
+): Promise<EdgeWith> {
+  await using stack = new AsyncDisposableStack();
+  const ground = stack.use(await startGround([mcpEdgeService, definition]));
+  const { home, state, secrets, log } = ground;
+  const sink = stack.use(await startProgram('otlp-sink.js'));
+  // Everything on as shipped; only the limit of the limiter is out of reach.
+  const settings = {
+    ...process.env,
+    CORTEX_RATE_LIMIT_PER_MINUTE: '1000000000',
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${Number(sink.said['port'])}`,
+    ...env,
+  };
+  const { public: port } = state.ports;
+  const edge = startServiceProcess({
+    services: ['mcp-edge'],
+    env: serviceEnvironment(['mcp-edge'], home, state, secrets, settings),
+    logFile: log('mcp-edge'),
+    port,
+    begin: Promise.resolve(),
+  });
+  stack.defer(() => edge.kill());
+  const ownEnv = serviceEnvironment([definition.name], home, state, secrets, settings);
+  const service = await startProgram(program.file, program.argv, { env: { ...ownEnv, CORTEX_OPS_PORT: '0' } });
+  stack.use(service);
+  const door = { port, token: makeToken(home, {}) };
+  await until('ready', log('mcp-edge'), async () => (await askReady(`http://127.0.0.1:${port}`)).ready);
+  await until('listing the tool', log('mcp-edge'), async () =>
+    (await send(port, listOf(door).request)).includes(`"${program.tool}"`),
+  );
+  const cleanUp = stack.move();
+  return {
+    ground,
+    door,
+    edge: edge.pid,
+    service: service.pid,
+    sink: sink.pid,
+    [Symbol.asyncDispose]: () => cleanUp.disposeAsync(),
+  };
+}
+
+async function until(what: string, log: string, check: () => Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + READY_MS; Date.now() < end;) {
+    if (await check()) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new CliError(`the edge is not ${what} after ${READY_MS / 1000} s:\n${tailOf(log, 15)}`);
+}

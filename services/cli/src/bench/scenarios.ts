@@ -1,0 +1,5 @@
+import { readYourWrites } from './read-your-writes.js';
+import { rebuildRate } from './rebuild-rate.js';
+import type { Scenario } from './scenario.js';
+
+export const SCENARIOS: readonly Scenario[] = [rebuildRate, readYourWrites];
