@@ -12,9 +12,13 @@ export interface Home {
   innerPorts: string;
   natsConfig: string;
   machines: string;
+  /** Clients of the development issuer and what the owner allowed them. */
+  logins: string;
   /** What runs now, written by the supervisor. */
   up: string;
   lock: string;
+  /** The login code of the running issuer. */
+  loginCode: string;
   logs: string;
   /** Compiled code of our own programs: a fifth of their start. */
   compiled: string;
@@ -32,8 +36,10 @@ export function homeOf(dir?: string): Home {
     innerPorts: join(root, 'config', 'ports.json'),
     natsConfig: join(root, 'config', 'nats.conf'),
     machines: join(root, 'config', 'machines.json'),
+    logins: join(root, 'config', 'logins.json'),
     up: join(root, 'run', 'up.json'),
     lock: join(root, 'run', 'up.lock'),
+    loginCode: join(root, 'run', 'login-code'),
     logs: join(root, 'logs'),
     compiled: join(root, 'run', 'compiled'),
     nats: join(root, 'data', 'nats'),

@@ -3,11 +3,11 @@ import type { Secrets } from '@cortex/service-kit';
 import { CliError, EXIT } from './exit.js';
 import type { Home } from './home.js';
 import { publicPorts } from './ports.js';
+import { KNOWN_SCOPES, OWNER_SCOPES } from './scopes.js';
 import { readSecrets } from './secrets.js';
 import { productionRefused } from './up/issuer.js';
 import { readState } from './up/state.js';
 
-export const OWNER_SCOPES = 'mcp:cortex:read mcp:cortex:write mcp:cortex:devices';
 const DAY_S = 86_400;
 
 export interface TokenOptions {
@@ -18,6 +18,10 @@ export interface TokenOptions {
   ttlSeconds?: number;
 }
 
+/** What stands in `aud` of the tokens of a home. */
+export const audienceOf = (canonicalUri: string, env: NodeJS.ProcessEnv): string =>
+  env['OAUTH_AUDIENCE'] || canonicalUri;
+
 export const ownerSub = (env: NodeJS.ProcessEnv): string => env['CORTEX_OWNER_SUB'] || 'owner';
 
 /** Signs as the development issuer of this home: RS256, for this home's endpoint. */
@@ -26,6 +30,11 @@ export function makeToken(home: Home, env: NodeJS.ProcessEnv, options: TokenOpti
   const target = tokenTarget(home, env);
   const now = Math.floor(Date.now() / 1000);
   const scope = (options.scopes ?? OWNER_SCOPES).split(/[\s,]+/).filter(Boolean);
+  const unknown = scope.filter((one) => !KNOWN_SCOPES.has(one));
+  if (unknown.length > 0) {
+    const known = [...KNOWN_SCOPES.keys()].join(' ');
+    throw new CliError(`--scopes names what is unknown: ${unknown.join(' ')}; use some of ${known}`, EXIT.usage);
+  }
   return signToken(readSecrets(home).issuer, {
     iss: target.issuer,
     aud: target.audience,
@@ -44,12 +53,12 @@ function tokenTarget(home: Home, env: NodeJS.ProcessEnv): { issuer: string; audi
   const state = readState(home);
   if (state !== null) {
     if (state.issuer === null) throw external();
-    return { issuer: state.issuer, audience: env['OAUTH_AUDIENCE'] || state.canonical_uri };
+    return { issuer: state.issuer, audience: audienceOf(state.canonical_uri, env) };
   }
   if (env['OAUTH_ISSUER']) throw external();
   const ports = publicPorts(env);
   const endpoint = env['CORTEX_CANONICAL_URI'] || `http://127.0.0.1:${ports.public}/mcp`;
-  return { issuer: `http://127.0.0.1:${ports.issuer}`, audience: env['OAUTH_AUDIENCE'] || endpoint };
+  return { issuer: `http://127.0.0.1:${ports.issuer}`, audience: audienceOf(endpoint, env) };
 }
 
 export function signToken(issuer: Secrets['issuer'], claims: Record<string, unknown>): string {

@@ -4,7 +4,7 @@ import { homeOf } from '../home.js';
 import { isAlive, residentBytes } from '../identity.js';
 import { megabytes, print, printJson, since, table } from '../output.js';
 import { askReady } from '../up/ready.js';
-import { runningState, type KeptProcess, type UpState } from '../up/state.js';
+import { loginCode, runningState, type KeptProcess, type UpState } from '../up/state.js';
 
 export async function status(flags: { home?: string; json?: boolean }): Promise<void> {
   const home = homeOf(flags.home);
@@ -19,6 +19,7 @@ export async function status(flags: { home?: string; json?: boolean }): Promise<
   const processes = await Promise.all([supervisorOf(state), ...inOrder.map(processOf)]);
   const ready = state.ready && processes.every((process) => process.ready);
   if (!ready) process.exitCode = EXIT.failed;
+  const code = loginCode(home);
   const memory = processes.reduce((sum, process) => sum + (process.rss_bytes ?? 0), 0);
   if (flags.json) {
     const { endpoint, issuer, ports, since: up_since, version, each } = state;
@@ -28,6 +29,7 @@ export async function status(flags: { home?: string; json?: boolean }): Promise<
       home: home.dir,
       endpoint,
       issuer,
+      login_code: code,
       ports,
       version,
       each,
@@ -46,7 +48,9 @@ export async function status(flags: { home?: string; json?: boolean }): Promise<
     String(one.restarts),
     one.ready ? 'ready' : `not ready: ${one.problem}`,
   ]);
-  print(`${home.dir}: ${ready ? 'ready' : 'not ready'}, ${state.endpoint}, ${megabytes(memory)} in all\n`);
+  print(
+    `${home.dir}: ${ready ? 'ready' : 'not ready'}, ${state.endpoint}, ${megabytes(memory)} in all${code === null ? '' : `; login code ${code}`}\n`,
+  );
   print(table([['process', 'pid', 'port', 'up', 'memory', 'restarts', 'state'], ...rows]));
 }
 

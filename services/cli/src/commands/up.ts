@@ -7,7 +7,7 @@ import { homeOf, openHome, type Home } from '../home.js';
 import { print, printJson, tell } from '../output.js';
 import { parsePort } from '../ports.js';
 import { makeToken } from '../token.js';
-import { alreadyRunning, runningState, type UpState } from '../up/state.js';
+import { alreadyRunning, loginCode, runningState, type UpState } from '../up/state.js';
 import { Supervisor } from '../up/supervisor.js';
 
 export interface UpFlags {
@@ -93,11 +93,13 @@ async function supervise(
 /** What a newcomer needs: where, with what, and the line to paste. */
 function announce(home: Home, state: UpState, json: boolean): void {
   const token = state.issuer === null ? null : makeToken(home, process.env);
+  const code = loginCode(home);
   const bearer = token ?? '<token of your issuer>';
   const claude = `claude mcp add --transport http cortex ${state.endpoint} --header "Authorization: Bearer ${bearer}"`;
   if (json) {
     const { endpoint, ports, issuer, supervisor } = state;
-    printJson({ endpoint, token, claude, home: home.dir, logs: home.logs, ports, issuer, pid: supervisor.pid });
+    const pid = supervisor.pid;
+    printJson({ endpoint, token, login_code: code, claude, home: home.dir, logs: home.logs, ports, issuer, pid });
     return;
   }
   const elsewhere = home.dir === homeOf(undefined).dir ? '' : ` --home '${home.dir}'`;
@@ -108,6 +110,7 @@ function announce(home: Home, state: UpState, json: boolean): void {
       '',
       `  endpoint  ${state.endpoint}`,
       `  token     ${bearer}`,
+      ...(code === null ? [] : [`  login     ${code}   (for the page that a client without a token opens)`]),
       `  home      ${home.dir}`,
       `  logs      ${home.logs}   (cortex logs -f${elsewhere})`,
       '',

@@ -1,4 +1,4 @@
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { CliError, EXIT } from '../exit.js';
 import { readJson, writeJson, type Home } from '../home.js';
 import { identityOf, isAlive, type Identity } from '../identity.js';
@@ -44,6 +44,11 @@ export const writeState = (home: Home, state: UpState): void => writeJson(home.u
 export function runningState(home: Home): UpState | null {
   const state = readState(home);
   return state !== null && isAlive(state.supervisor) ? state : null;
+}
+
+/** What the login page of a running home asks for; null when its tokens come from another issuer. */
+export function loginCode(home: Home): string | null {
+  return existsSync(home.loginCode) ? readFileSync(home.loginCode, 'utf8').trim() : null;
 }
 
 export function assertRunning(home: Home): UpState {

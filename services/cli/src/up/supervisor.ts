@@ -10,11 +10,12 @@ import { initPostgres, isPostgresDir, startPostgres } from '@cortex/embedded/pos
 import { SERVICES, type ServiceName } from '@cortex/contracts/services';
 import type { Secrets } from '@cortex/service-kit';
 import { CliError, messageOf } from '../exit.js';
-import { openHome, type Home } from '../home.js';
+import { openHome, writePrivate, type Home } from '../home.js';
 import { identityOf } from '../identity.js';
 import { assertFree, innerPorts, publicPorts } from '../ports.js';
 import { ensureSecrets } from '../secrets.js';
 import { lastWords } from '../tail.js';
+import { audienceOf, ownerSub } from '../token.js';
 import { version } from '../version.js';
 import { serviceEnvironment, withoutCredentials } from './environment.js';
 import { productionRefused, startIssuer, type Issuer } from './issuer.js';
@@ -130,13 +131,13 @@ export class Supervisor {
   }
 
   async #startAll(): Promise<void> {
-    const { tell, env } = this.options;
+    const { tell } = this.options;
     const { nats, postgres, issuer } = this.#state.ports;
     const provisioned = Promise.withResolvers<void>();
     // Whoever begins after it is told by its own failure.
     provisioned.promise.catch(() => undefined);
     try {
-      if (this.#state.issuer !== null) this.#issuer = await startIssuer(issuer, this.#secrets.issuer, env);
+      if (this.#state.issuer !== null) await this.#startIssuer(issuer);
       const provisioner = this.#startProvisioner();
       // Their code loads while bus and database start; they begin when these are provisioned.
       const services = this.#startServices(provisioned.promise);
@@ -162,6 +163,22 @@ export class Supervisor {
     url.username = user;
     url.password = password;
     return url.href;
+  }
+
+  async #startIssuer(port: number): Promise<void> {
+    const { env } = this.options;
+    const { canonical_uri } = this.#state;
+    this.#issuer = await startIssuer({
+      port,
+      key: this.#secrets.issuer,
+      file: this.#home.logins,
+      canonicalUri: canonical_uri,
+      audience: audienceOf(canonical_uri, env),
+      owner: ownerSub(env),
+      env,
+      tell: (text) => this.#note(text),
+    });
+    writePrivate(this.#home.loginCode, `${this.#issuer.loginCode}\n`);
   }
 
   async #startNats(port: number): Promise<void> {
@@ -316,6 +333,7 @@ export class Supervisor {
     await Promise.all(services.map((one) => one.stop(STOP_SERVICES_MS)));
     for (const server of servers) await server.stop(STOP_SERVER_MS);
     await this.#issuer?.close();
+    this.#whileUp(() => rmSync(this.#home.loginCode, { force: true }));
     if (this.#state !== undefined) {
       this.#state.processes = [];
       this.#state.ready = false;

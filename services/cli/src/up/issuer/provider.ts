@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto';
+import type { Secrets } from '@cortex/service-kit';
+import { errors, interactionPolicy, Provider, type JWK } from 'oidc-provider';
+import { KNOWN_SCOPES, OWNER_SCOPES } from '../../scopes.js';
+import { LOGIN, ROUTES } from './front.js';
+import { messagePage } from './page.js';
+import { GRANT_TYPES, tidyRegistration } from './registration.js';
+import { resourceCheck } from './resource.js';
+import type { IssuerStore } from './store.js';
+
+export interface ProviderOptions {
+  url: string;
+  key: Secrets['issuer'];
+  store: IssuerStore;
+  /** The home's endpoint, and what stands in `aud`. */
+  canonicalUri: string;
+  audience: string;
+  /** The only account: `sub` of every token. */
+  owner: string;
+  tell: (text: string) => void;
+}
+
+const HOUR_S = 3_600;
+const DAY_S = 24 * HOUR_S;
+/** Of a login as a whole, however often its tokens are renewed. */
+const GRANT_S = 90 * DAY_S;
+const REFRESH_S = 30 * DAY_S;
+/** Those of the library that are no right at Cortex. */
+const PROTOCOL_SCOPES = ['openid', 'offline_access'];
+
+/**
+ * OAuth 2.1 for one person: code with PKCE (S256), dynamic registration, resource indicators, refresh tokens that are used
+ * once. No client ID metadata documents: they would let anybody make this process fetch an address, and stop every login
+ * without a network; clients register where a server does not offer them.
+ */
+export function makeProvider(options: ProviderOptions): Provider {
+  const { url, key, store, canonicalUri, audience, owner, tell } = options;
+  const isOurs = resourceCheck(canonicalUri, audience);
+  const provider = new Provider(url, {
+    adapter: store.adapter,
+    jwks: { keys: [key.private_jwk as JWK] },
+    routes: ROUTES,
+    // Nothing that a cookie stands for outlives this process.
+    cookies: { keys: [randomBytes(32).toString('base64url')] },
+    scopes: [...PROTOCOL_SCOPES, ...KNOWN_SCOPES.keys()],
+    responseTypes: ['code'],
+    clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
+    clientDefaults: { grant_types: GRANT_TYPES, token_endpoint_auth_method: 'none' },
+    // Called for this one field, and given all of them.
+    extraClientMetadata: {
+      properties: ['software_id'],
+      validator: (_ctx, _name, _value, metadata) => tidyRegistration(metadata as Record<string, unknown>),
+    },
+    pkce: { required: () => true },
+    features: {
+      devInteractions: { enabled: false },
+      userinfo: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      registration: { enabled: true, issueRegistrationAccessToken: false },
+      revocation: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => canonicalUri,
+        useGrantedResource: () => true,
+        getResourceServerInfo: (_ctx, resource) => {
+          if (!isOurs(resource)) throw new errors.InvalidTarget(`resource is not this server; ask for ${canonicalUri}`);
+          const scope = [...KNOWN_SCOPES.keys()].join(' ');
+          return { scope, audience, accessTokenFormat: 'jwt', jwt: { sign: { alg: 'RS256' } }, accessTokenTTL: HOUR_S };
+        },
+      },
+    },
+    ttl: {
+      AccessToken: HOUR_S,
+      AuthorizationCode: 60,
+      Grant: GRANT_S,
+      IdToken: HOUR_S,
+      Interaction: HOUR_S / 4,
+      RefreshToken: REFRESH_S,
+      Session: HOUR_S,
+    },
+    rotateRefreshToken: true,
+    issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+    expiresWithSession: async () => false,
+    // Who is the owner may have been changed since.
+    findAccount: async (_ctx, sub) => (sub === owner ? { accountId: sub, claims: async () => ({ sub }) } : undefined),
+    interactions: { policy: everyTime(), url: (_ctx, { uid }) => `${LOGIN}${uid}` },
+    // Never what was allowed before: a page of another site could open the address again.
+    loadExistingGrant: async ({ oidc }) => {
+      const id = oidc.result?.consent?.grantId;
+      return id === undefined ? undefined : oidc.provider.Grant.find(id);
+    },
+    clientBasedCORS: (_ctx, origin, client) =>
+      (client.redirectUris ?? []).some((uri) => URL.parse(uri)?.origin === origin),
+    fetch: async () => {
+      throw new Error('the issuer fetches nothing');
+    },
+    renderError: (ctx, { error, error_description }) => {
+      const { html, csp } = messagePage(
+        'This login cannot go on',
+        `${error}: ${error_description ?? 'no more is known'}`,
+      );
+      ctx.set('content-security-policy', csp);
+      ctx.type = 'html';
+      ctx.body = html;
+    },
+  });
+  provider.on('server_error', (_ctx, error) => tell(`issuer: ${error.stack ?? error.message}`));
+  provider.use(async (ctx, next) => {
+    if (ctx.path === ROUTES.authorization && typeof (ctx.query['scope'] ?? '') === 'string') {
+      ctx.query = { ...ctx.query, scope: withDefault(String(ctx.query['scope'] ?? '')) };
+    }
+    await next();
+  });
+  return provider;
+}
+
+/** Who asks for no right at Cortex gets those that `cortex token` gives. */
+function withDefault(scope: string): string {
+  const asked = scope.split(' ').filter(Boolean);
+  return asked.every((one) => PROTOCOL_SCOPES.includes(one)) ? [...asked, ...OWNER_SCOPES.split(' ')].join(' ') : scope;
+}
+
+/** One page for login and consent, whatever cookie the browser has; `prompt=none` therefore always fails. */
+function everyTime(): interactionPolicy.Prompt[] {
+  const { Check, Prompt } = interactionPolicy;
+  const unanswered = new Check(
+    'unanswered',
+    'the owner has not allowed it yet',
+    ({ oidc }) => oidc.result?.login === undefined,
+  );
+  return [
+    new Prompt({ name: 'login', requestable: true }, unanswered),
+    new Prompt({ name: 'consent', requestable: true }),
+  ];
+}
