@@ -1,10 +1,18 @@
 import { defineService, ServiceKit } from '@cortex/service-kit';
 import { Module } from '@nestjs/common';
 import { config } from './config.js';
+import { domains } from './projections/domains.projection.js';
+import { facts } from './projections/facts.projection.js';
 import { migrations } from './projections/tables.js';
 import { tools } from './tools/registry.js';
 
-export const memoryService = defineService({ name: 'memory', config, tools, migrations });
+export const memoryService = defineService({
+  name: 'memory',
+  config,
+  tools,
+  projections: [domains, facts],
+  migrations,
+});
 
 @Module({ imports: [ServiceKit.forService(memoryService)] })
 export class MemoryModule {}

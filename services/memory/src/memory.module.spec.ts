@@ -1,4 +1,0 @@
-import { startsWithoutTools } from '@cortex/testing';
-import { MemoryModule, memoryService } from './memory.module.js';
-
-startsWithoutTools({ module: MemoryModule, def: memoryService });

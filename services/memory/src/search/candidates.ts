@@ -1,0 +1,115 @@
+import type { AgentRole } from '@cortex/contracts/memory';
+import { sql, type Kysely } from 'kysely';
+import { domainSlug } from '../domain/slug.js';
+import type { MemoryDb } from '../projections/tables.js';
+import { tokens } from './tokens.js';
+
+/** What of the workspace's facts a search looks at. */
+export interface Scope {
+  /** ISO 8601; a fact that has expired by then is not there. */
+  now: string;
+  /** Full slugs; null: all. */
+  domains: readonly string[] | null;
+}
+
+export interface Hit {
+  id: string;
+  score: number;
+}
+
+export interface Candidate {
+  id: string;
+  domain: string;
+  topic: string;
+  content: string;
+  memory_type: MemoryDb['facts']['memory_type'];
+  confidence: number;
+  seq: number;
+  created_at: Date;
+}
+
+/**
+ * The domains that match a filter and that the role may read; null where that is all of them. A bare name stands for the
+ * domain in every scope. `role` null sees all. Errors: `invalid_argument` (domain).
+ */
+export async function readableDomains(
+  db: Kysely<MemoryDb>,
+  filter: string | undefined,
+  role: AgentRole | null,
+): Promise<string[] | null> {
+  const hidden = role === null ? [] : await hiddenFrom(db, role);
+  if (filter === undefined && hidden.length === 0) return null;
+  let query = db.selectFrom('domains').select('domain');
+  if (filter !== undefined) {
+    query = filter.startsWith('repo:')
+      ? query.where('domain', '=', filter)
+      : query.where('domain_name', '=', domainSlug(filter, null).domain_name);
+  }
+  if (hidden.length > 0) query = query.where('domain_name', 'not in', hidden);
+  return (await query.execute()).map(({ domain }) => domain);
+}
+
+async function hiddenFrom(db: Kysely<MemoryDb>, role: AgentRole): Promise<string[]> {
+  const rows = await db
+    .selectFrom('grants')
+    .select('domain_name')
+    .where('role', '=', role)
+    .where('permission', '=', 'none')
+    .execute();
+  return rows.map(({ domain_name }) => domain_name);
+}
+
+/**
+ * The facts whose topic and content hold words of the query, by BM25 (k1 1.2, b 0.75) over the active facts of the whole
+ * workspace; of equals the newer first. Word statistics leave the scope's domains out on purpose: a rare word is rare
+ * whichever domain is searched.
+ */
+export async function lexical(db: Kysely<MemoryDb>, query: string, scope: Scope, most: number): Promise<Hit[]> {
+  const terms = [...new Set(tokens(query))];
+  if (terms.length === 0) return [];
+  const { now, domains } = scope;
+  const { rows } = await sql<Hit>`
+    with hits as materialized (
+      select term, fact_id, tf, tokens, domain, seq from fact_terms
+       where term = any(${terms}::text[]) and (valid_until is null or valid_until > ${now}::timestamptz)
+    ), corpus as (
+      select (t.facts - e.facts)::float8 as n, (t.tokens - e.tokens)::float8 / nullif(t.facts - e.facts, 0) as avg_tokens
+        from fact_totals t, (
+          select count(*) as facts, coalesce(sum(tokens), 0) as tokens from facts
+           where superseded_by is null and valid_until <= ${now}::timestamptz) e
+    ), weights as (
+      select term, ln(1 + (c.n - count(*) + 0.5) / (count(*) + 0.5)) as idf from hits, corpus c group by term, c.n
+    )
+    select h.fact_id as id,
+           sum(w.idf * h.tf * 2.2 / (h.tf + 1.2 * (0.25 + 0.75 * h.tokens / c.avg_tokens)))::float8 as score
+      from hits h join weights w using (term), corpus c
+     where ${domains}::text[] is null or h.domain = any(${domains}::text[])
+     group by h.fact_id, h.seq
+     order by score desc, h.seq desc
+     limit ${most}`.execute(db);
+  return rows;
+}
+
+/** The newest active facts, newest first. */
+export async function newest(db: Kysely<MemoryDb>, { now, domains }: Scope, most: number): Promise<string[]> {
+  let query = db
+    .selectFrom('facts')
+    .select('id')
+    .where('superseded_by', 'is', null)
+    .where((eb) => eb.or([eb('valid_until', 'is', null), eb('valid_until', '>', sql<Date>`${now}::timestamptz`)]));
+  if (domains !== null) query = query.where('domain', 'in', domains.length > 0 ? domains : ['']);
+  const rows = await query.orderBy('seq', 'desc').limit(most).execute();
+  return rows.map(({ id }) => id);
+}
+
+/** The facts themselves, by id. */
+export async function candidates(db: Kysely<MemoryDb>, ids: readonly string[]): Promise<Map<string, Candidate>> {
+  if (ids.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('facts')
+    .select(['id', 'domain', 'topic', 'content', 'memory_type', 'confidence', 'seq', 'created_at'])
+    .where('id', 'in', ids)
+    .where('superseded_by', 'is', null)
+    .execute();
+  return new Map(rows.map((row) => [row.id, { ...row, seq: Number(row.seq) }]));
+}
