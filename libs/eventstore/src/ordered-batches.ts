@@ -1,6 +1,6 @@
 import type { Bus, Log } from '@cortex/bus';
 import { BATCH, ACK_WAIT_MS } from './provision-bus.js';
-import { consumerState, Pull, PullLost, type Delivered } from './pull.js';
+import { consumerState, hasLost, Pull, PullLost, ViewLost, type Delivered } from './pull.js';
 
 const CHECK_MS = 250;
 const IDLE_MS = 30_000;
@@ -23,7 +23,7 @@ export interface OrderedOptions {
  *   together with what came meanwhile, and given out sorted;
  * - every delivery is counted by the server; a gap means that there is such a message again, and ends the iteration.
  *
- * Ends with `PullLost`, or when the signal aborts.
+ * Ends with `PullLost`, with `ViewLost` before the first batch, or when the signal aborts.
  */
 export async function* orderedBatches(options: OrderedOptions): AsyncGenerator<Delivered[], void, undefined> {
   const { bus, stream, consumer, applied, signal, log } = options;
@@ -31,6 +31,12 @@ export async function* orderedBatches(options: OrderedOptions): AsyncGenerator<D
   let inHand: Delivered[] = [];
   try {
     const begin = await consumerState(bus, stream, consumer);
+    // To go on would leave a hole that nobody sees.
+    if (await hasLost(bus, stream, applied, begin)) {
+      throw new ViewLost(
+        `lacks what was in it up to ${begin.ack_floor.stream_seq}; run cortex projections rebuild ${consumer}`,
+      );
+    }
     let expected = begin.delivered.consumer_seq + 1;
     const count = (messages: readonly Delivered[]): void => {
       for (const { deliverySeq } of messages) {

@@ -15,12 +15,15 @@ import {
   type NatsFixture,
   type PostgresFixture,
 } from '@cortex/testing';
+import { jetstreamManager } from '@nats-io/jetstream';
 import pg from 'pg';
 import { EventStore, type CommitContext } from './event-store.js';
 import { ProjectionRunner } from './projection-runner.js';
 import { defineProjection, type Projection } from './projection.js';
 import { provisionDatabase, type Provisionable } from './provision-database.js';
 import { consumerState } from './pull.js';
+import { projectionStatus } from './projection-status.js';
+import { rebuildProjection } from './rebuild.js';
 import { waitFor } from './read-your-writes.js';
 
 const service: Provisionable = { name: 'ticket', tools: [], projections: [counters], migrations: counterMigrations };
@@ -235,6 +238,47 @@ describe('a projection', () => {
     store = new EventStore({ bus });
     await eventually(() => add('a', 1));
     await eventually(async () => expect((await row('a'))?.total).toBeGreaterThanOrEqual(4), 20_000);
+  });
+});
+
+describe('a database that lost what it had', () => {
+  it('is not gone on with: its view stands still and says why, until it is rebuilt', async () => {
+    const admin = new pg.Client({ connectionString: database.adminUrl });
+    await admin.connect();
+    try {
+      run();
+      await add('a', 5);
+      await eventually(async () => expect(await row('a')).toMatchObject({ total: 5 }));
+      await eventually(async () =>
+        expect(await consumerState(bus, STREAM, counters.name)).toMatchObject({ num_ack_pending: 0 }),
+      );
+      await Promise.all(runners.splice(0).map((runner) => runner.stop()));
+      await admin.query('truncate ticket.counters, ticket.projection_checkpoint');
+      const runner = run();
+      await add('a');
+      await eventually(async () => expect((await runner.lag())[0]?.error).toContain('lacks what was in it'));
+      expect(await row('a')).toBeUndefined();
+      const provisioner = await nats.busAs('provision');
+      const { adminUrl } = database;
+      const states = () => projectionStatus({ bus: provisioner, adminUrl, services: [service] });
+      expect(await states()).toMatchObject([{ lost: true, pending: 1 }]);
+      await rebuildProjection({ bus: provisioner, adminUrl, service, projection: counters });
+      await add('a');
+      await eventually(async () => expect(await row('a')).toEqual({ total: 7, commits: 7 }));
+      expect(await states()).toMatchObject([{ lost: false }]);
+      expect((await runner.lag())[0]?.error).toBeUndefined();
+    } finally {
+      await admin.end();
+    }
+  });
+
+  it('is not meant by a stream whose oldest messages were dropped', async () => {
+    await add('a', 5);
+    const jsm = await jetstreamManager((await nats.busAs('provision')).nc);
+    await jsm.streams.purge(STREAM);
+    run();
+    await add('b', 2);
+    await eventually(async () => expect(await row('b')).toMatchObject({ total: 2 }));
   });
 });
 

@@ -2,7 +2,7 @@ import type { Bus } from '@cortex/bus';
 import { schemaOf, streamOf } from '@cortex/contracts';
 import pg from 'pg';
 import type { Provisionable } from './provision-database.js';
-import { consumerState } from './pull.js';
+import { consumerState, hasLost } from './pull.js';
 
 export interface ProjectionStatus {
   service: string;
@@ -12,7 +12,7 @@ export interface ProjectionStatus {
   seq: number;
   /** Messages of its subject that are not in the view; null when the consumer does not exist. */
   pending: number | null;
-  /** Messages were taken that are not in the view: the database is another than the log's, and a rebuild brings them back. Seen until the next message. */
+  /** Messages were taken that are not in the view: the database is another than the log's, and a rebuild brings them back. The view stands still until then. */
   lost: boolean;
 }
 
@@ -37,8 +37,7 @@ export async function projectionStatus(options: {
         const state = await consumerState(options.bus, streamOf(subject), projection).catch(() => null);
         const pending = state && state.num_pending + state.num_ack_pending;
         const seq = checkpoints.get(projection) ?? 0;
-        // A batch is acknowledged after its checkpoint is written, so a checkpoint is never behind what was acknowledged.
-        const lost = (state?.ack_floor.stream_seq ?? 0) > seq;
+        const lost = state !== null && (await hasLost(options.bus, streamOf(subject), seq, state));
         all.push({ service, projection, subject, seq, pending, lost });
       }
     }

@@ -28,6 +28,11 @@ export class PullLost extends Error {
   override readonly name = 'PullLost';
 }
 
+/** The view lacks what its consumer has acknowledged, and will not be given again: its database is not the one that had it. */
+export class ViewLost extends Error {
+  override readonly name = 'ViewLost';
+}
+
 const EXPIRES_MS = 30_000;
 const HEARTBEAT_MS = 2_000;
 const NS = 1_000_000;
@@ -48,6 +53,22 @@ export async function consumerState(bus: Bus, stream: string, consumer: string):
   const info = reply.json<ConsumerState & { error?: { description?: string } }>();
   if (info.error) throw new PullLost(`consumer ${consumer}: ${info.error.description}; run provisioning`);
   return info;
+}
+
+/**
+ * A batch is acknowledged after its checkpoint is written, so a checkpoint is never behind what was acknowledged, unless
+ * the server passed over messages that the stream does not hold any more. Errors: `unavailable`.
+ */
+export async function hasLost(
+  bus: Bus,
+  stream: string,
+  checkpoint: number,
+  { ack_floor }: ConsumerState,
+): Promise<boolean> {
+  if (ack_floor.stream_seq <= checkpoint) return false;
+  const reply = await bus.request(`$JS.API.STREAM.INFO.${stream}`, '', { timeoutMs: 2000 });
+  const { state } = reply.json<{ state?: { first_seq?: number } }>();
+  return ack_floor.stream_seq >= (state?.first_seq ?? 0);
 }
 
 /**
