@@ -84,6 +84,7 @@ describe('fields of an event', () => {
   });
 
   it('that are documents of their aggregate keep their text, with all that is below', () => {
+    const secret = 'password=hunter2hunter2';
     const document = { title: secret, description: `${'x'.repeat(70_000)} ${secret}`, output: { error: secret } };
     expect(redactFields(document, fields, new Set(['description', 'output']))).toEqual({
       ...document,

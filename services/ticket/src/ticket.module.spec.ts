@@ -1,4 +1,0 @@
-import { startsWithoutTools } from '@cortex/testing';
-import { TicketModule, ticketService } from './ticket.module.js';
-
-startsWithoutTools({ module: TicketModule, def: ticketService });
