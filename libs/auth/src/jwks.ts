@@ -9,7 +9,10 @@ export interface KeySource {
 }
 
 export interface JwksOptions {
+  /** Where the set comes from: it is fetched from there, or is the name of the place in logs where `load` is given. */
   url: string;
+  /** Gets the set; default an HTTP GET of `url`. */
+  load?: () => Promise<JSONWebKeySet>;
   /** Seconds for which the last good set serves while the endpoint is down. */
   maxStaleSeconds?: number;
   log?: (level: 'warn' | 'error', message: string, fields: Record<string, unknown>) => void;
@@ -53,6 +56,7 @@ export class JwksSource implements KeySource {
       onStale: () => undefined,
       fetch: (input, init) => globalThis.fetch(input, init),
       now: Date.now,
+      load: () => this.#get(),
       ...options,
     };
   }
@@ -121,6 +125,13 @@ export class JwksSource implements KeySource {
   }
 
   async #fetch(): Promise<KeySet> {
+    const jwks = await this.#options.load();
+    const find = createLocalJWKSet(jwks);
+    const keys = new Map(jwks.keys.map((key) => [key.kid ?? '', JSON.stringify(key)]));
+    return { find, keys, at: this.#options.now() };
+  }
+
+  async #get(): Promise<JSONWebKeySet> {
     const response = await this.#options.fetch(this.#options.url, {
       headers: { accept: 'application/jwk-set+json, application/json' },
       redirect: 'manual',
@@ -130,10 +141,7 @@ export class JwksSource implements KeySource {
       await response.body?.cancel();
       throw new Error(`answered ${response.status}`);
     }
-    const jwks = JSON.parse(await bodyOf(response)) as JSONWebKeySet;
-    const find = createLocalJWKSet(jwks);
-    const keys = new Map(jwks.keys.map((key) => [key.kid ?? '', JSON.stringify(key)]));
-    return { find, keys, at: this.#options.now() };
+    return JSON.parse(await bodyOf(response)) as JSONWebKeySet;
   }
 
   #tellStale(stale: boolean): void {

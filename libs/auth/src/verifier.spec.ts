@@ -93,9 +93,17 @@ describe('a token', () => {
   it('of a person never becomes an agent’s by a sid claim', async () => {
     const token = await sign({ sid: 's1' });
     expect(await verifier().verify(token)).not.toHaveProperty('sid');
-    expect(await verifier({ kind: 'session' }).verify(token)).toMatchObject({ sid: 's1' });
-    expect(await reason(await sign(), { kind: 'session' })).toBe('malformed');
+    const typed = { typ: 'at+jwt' };
+    expect(await verifier({ kind: 'session' }).verify(await sign({ sid: 's1' }, typed))).toMatchObject({ sid: 's1' });
+    expect(await reason(await sign({}, typed), { kind: 'session' })).toBe('malformed');
   });
+
+  it.each([{}, { typ: 'JWT' }, { typ: 'id_token' }])(
+    'of a session is an access token and says so, not %j',
+    async (header) => {
+      expect(await reason(await sign({ sid: 's1' }, header), { kind: 'session' })).toBe('malformed');
+    },
+  );
 
   it.each([
     ['an array', [AUDIENCE, 'https://other.example']],

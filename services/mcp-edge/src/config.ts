@@ -62,6 +62,8 @@ export const config = z.object({
   OAUTH_CLOCK_SKEW_SECONDS: z.coerce.number().int().min(0).max(120).default(60),
   OAUTH_REQUIRE_JTI: flag(true),
   OAUTH_REQUIRED_SCOPES: list,
+  /** `sub` at the issuer of the person whom the installation belongs to. */
+  CORTEX_OWNER_SUB: z.string().min(1).optional(),
   CORTEX_REQUIRED_POOL: z.string().optional(),
   CORTEX_SCOPE_CHALLENGE: z.enum(['http', 'rpc']).default('http'),
   CORTEX_SCOPE_IMPLIES: implications,

@@ -1,5 +1,6 @@
 import { mainKey } from '@cortex/auth';
 import { CortexError, failedPrecondition } from '@cortex/contracts';
+import { sessionIssuer } from '@cortex/contracts/session';
 import type { EdgeEnvironment } from './config.js';
 
 const LOOPBACK = new Set(['127.0.0.1', 'localhost', '[::1]']);
@@ -48,6 +49,8 @@ export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settin
   if (production && insecure(canonical)) faults.push('CORTEX_CANONICAL_URI is not https; production needs https');
   if (production && insecure(new URL(env.OAUTH_ISSUER)))
     faults.push('OAUTH_ISSUER is not https; production needs https');
+  if (env.OAUTH_ISSUER === sessionIssuer(canonical.href))
+    faults.push('OAUTH_ISSUER is the issuer of session tokens; name the authorization server of the people');
   if (production && env.RATE_LIMIT_DISABLED)
     faults.push('RATE_LIMIT_DISABLED is set; it is for tests and refused in production');
   const auditHashKey = env.CORTEX_AUDIT_HASH_KEY ?? extras.auditHashKey;

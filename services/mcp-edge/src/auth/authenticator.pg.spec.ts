@@ -5,7 +5,8 @@ import { postgresFixture, type PostgresFixture } from '@cortex/testing';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { Kysely, PostgresDialect } from 'kysely';
 import { config } from '../config.js';
-import { migrations, stateTables, type EdgeDb } from '../projections/tables.js';
+import { mcpEdgeService } from '../mcp-edge.module.js';
+import type { EdgeDb } from '../projections/tables.js';
 import { HttpRefusal, type CallerContext, type ResourceKind } from '../seams.js';
 import { settingsOf } from '../settings.js';
 import { createAuthenticator } from './authenticator.js';
@@ -26,7 +27,7 @@ beforeAll(async () => {
   );
   await new Promise<void>((done) => issuer.listen(0, '127.0.0.1', done));
   ISSUER = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}`;
-  postgres = await postgresFixture([{ name: 'mcp-edge', tools: [], migrations, stateTables }]);
+  postgres = await postgresFixture([mcpEdgeService]);
   db = new Kysely<EdgeDb>({ dialect: new PostgresDialect({ pool: postgres.pool('mcp_edge') }) });
 });
 afterAll(async () => {
@@ -47,6 +48,8 @@ function edge(env: Record<string, string> = {}) {
   const auth = createAuthenticator({
     settings,
     people: new People({ db, log: () => undefined }),
+    bus: undefined as never, // asked for the keys of session tokens alone, which have a spec of their own
+    views: undefined as never,
     log: (level, message) => void logs.push(`${level}: ${message}`),
     onRefused: (reason) => void refused.push(reason),
   });

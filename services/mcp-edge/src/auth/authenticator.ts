@@ -5,9 +5,11 @@ import {
   refuse,
   TokenCache,
   TokenVerifier,
+  type AuthReason,
   type AuthRefusal,
   type CachedToken,
 } from '@cortex/auth';
+import type { Bus } from '@cortex/bus';
 import { clientIp } from '../http/client-ip.js';
 import { HttpRefusal, type Authenticator, type CallerContext, type ResourceKind } from '../seams.js';
 import type { Settings } from '../settings.js';
@@ -16,10 +18,13 @@ import { Challenges } from './challenge.js';
 import { devBypass } from './dev-bypass.js';
 import { FailureLimiter } from './failure-limiter.js';
 import type { People } from './people.js';
+import { SessionDoor, type SessionViews, type Standing } from './session-door.js';
 
 export interface AuthenticatorOptions {
   settings: Settings;
   people: People;
+  bus: Bus;
+  views: SessionViews;
   log: (level: 'warn' | 'error', message: string, fields?: Record<string, unknown>) => void;
   /** A refused authentication, by the words of gateway section 10.3; for the counter. */
   onRefused?: (reason: string) => void;
@@ -37,6 +42,8 @@ interface Admitted extends CachedToken {
   lacks?: 'pool' | 'scope';
 }
 
+type Settled = CallerContext | HttpRefusal;
+
 const SCHEME = 'bearer ';
 const TOKEN_IN_QUERY = /[?&](access_)?token=/i;
 
@@ -47,6 +54,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const limiter = new FailureLimiter(settings.CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE);
   const bypass = devBypass(settings, people);
   const audiences = acceptedAudiences(settings);
+  const sessions = new SessionDoor({ ...options, audiences: [...audiences.own] });
 
   const keys = new JwksSource({
     url: settings.jwksUrl,
@@ -65,13 +73,17 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     ...(onSkew && { onSkew }),
   });
   const tokens = new TokenCache<Admitted>({ verify: admit, skewSeconds: settings.OAUTH_CLOCK_SKEW_SECONDS });
-  keys.onGone((kid) => tokens.dropKid(kid));
+  for (const source of [keys, sessions.keys]) source.onGone((kid) => tokens.dropKid(kid));
 
   if (settings.production && settings.CORTEX_DEV_BYPASS_TOKEN) {
     log('error', 'CORTEX_DEV_BYPASS_TOKEN is set in production; the bypass stays off, remove the variable');
   }
 
   async function admit(token: string): Promise<Admitted | AuthRefusal> {
+    if (sessions.isFor(token)) {
+      const admitted = await sessions.admit(token);
+      return isRefusal(admitted) ? admitted : { ...admitted, mcp: true };
+    }
     const verified = await verifier.verify(token);
     if (isRefusal(verified)) return verified;
     const { kid, exp, scopes } = verified;
@@ -84,17 +96,37 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
           ? ('scope' as const)
           : undefined;
     const mcp = verified.audiences.some((a) => audiences.mcp.has(a));
-    return { kid, exp, mcp, caller: personCaller({ ...verified, audience }, id, 'person'), lacks };
+    const owner = verified.issuer === settings.OAUTH_ISSUER && verified.sub === settings.CORTEX_OWNER_SUB;
+    return { kid, exp, mcp, caller: personCaller({ ...verified, audience }, id, 'person', owner), lacks };
   }
 
   function refused(req: IncomingMessage, resource: ResourceKind, refusal: AuthRefusal): HttpRefusal {
+    if (refusal.refused === 'view_behind') return behind(refusal);
     limiter.count(clientIp(req, settings.CORTEX_TRUSTED_PROXY_HOPS));
     onRefused(refusal.refused);
     return challenges.unauthorized(req, resource, refusal);
   }
 
-  function settle(req: IncomingMessage, resource: ResourceKind, entry: Admitted | AuthRefusal) {
+  function behind(refusal: AuthRefusal): HttpRefusal {
+    onRefused(refusal.refused);
+    return notNow(refusal.description, refusal.refused);
+  }
+
+  /** A session may have ended since its token was verified, so it is asked for every time. */
+  function settle(
+    req: IncomingMessage,
+    resource: ResourceKind,
+    entry: Admitted | AuthRefusal,
+  ): Settled | Promise<Settled> {
     if (isRefusal(entry)) return refused(req, resource, entry);
+    if (entry.caller.session === undefined) return settlePerson(req, resource, entry);
+    const judge = (standing: Standing): Settled =>
+      standing === 'open' ? entry.caller : refused(req, resource, refuse(standing));
+    const standing = sessions.standing(entry.caller.session.sid);
+    return standing instanceof Promise ? standing.then(judge) : judge(standing);
+  }
+
+  function settlePerson(req: IncomingMessage, resource: ResourceKind, entry: Admitted): Settled {
     if (resource === 'mcp' && !entry.mcp) return refused(req, resource, refuse('audience'));
     if (entry.lacks === undefined) return entry.caller;
     onRefused(entry.lacks);
@@ -103,11 +135,21 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
   function failed(error: unknown): HttpRefusal {
     log('error', 'a caller could not be identified', { error });
-    return new HttpRefusal(
-      503,
-      '{"error":"temporarily_unavailable","error_description":"people cannot be looked up just now"}',
-      { 'Retry-After': '1' },
-    );
+    return notNow('people cannot be looked up just now');
+  }
+
+  /** A session's token and nothing else. */
+  function settleSession(entry: Admitted | AuthRefusal): Settled | Promise<Settled> {
+    const no = (refusal: AuthRefusal): HttpRefusal => {
+      if (refusal.refused === 'view_behind') return behind(refusal);
+      onRefused(refusal.refused);
+      return new HttpRefusal(401, bodyOf('invalid_token', refusal.description), {}, refusal.refused);
+    };
+    if (isRefusal(entry)) return no(entry);
+    if (entry.caller.session === undefined) return no(refuse('issuer'));
+    const judge = (standing: Standing): Settled => (standing === 'open' ? entry.caller : no(refuse(standing)));
+    const standing = sessions.standing(entry.caller.session.sid);
+    return standing instanceof Promise ? standing.then(judge) : judge(standing);
   }
 
   return {
@@ -125,7 +167,12 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       if (!(entry instanceof Promise)) return settle(req, resource, entry);
       return entry.then((admitted) => settle(req, resource, admitted), failed);
     },
-    authenticateSession: () => new HttpRefusal(401, '', {}, 'session'),
+    authenticateSession(token) {
+      // A person's token is not looked at, so that it costs nothing and leaves nothing in the cache.
+      if (!sessions.isFor(token)) return settleSession(refuse('issuer'));
+      const entry = tokens.get(token);
+      return entry instanceof Promise ? entry.then(settleSession, failed) : settleSession(entry);
+    },
     scopeChallenge: (req, required) => challenges.insufficientScope(req, isSseRoute(req) ? 'sse' : 'mcp', required),
     close: () => tokens.clear(),
   };
@@ -149,8 +196,16 @@ const tooManyFailures = (wait: number): HttpRefusal =>
     'Retry-After': String(wait),
   });
 
-/** Audiences by resource: the configured one, the twin with a trailing slash, and all loopback names of this port. */
-function acceptedAudiences(settings: Settings): Record<ResourceKind, ReadonlySet<string>> {
+const bodyOf = (error: string, error_description: string): string => JSON.stringify({ error, error_description });
+
+const notNow = (description: string, reason?: AuthReason): HttpRefusal =>
+  new HttpRefusal(503, bodyOf('temporarily_unavailable', description), { 'Retry-After': '1' }, reason);
+
+/**
+ * Audiences by resource: the configured one, the twin with a trailing slash, and all loopback names of this port. `own` are
+ * those of session tokens, which know no other name than the canonical one.
+ */
+function acceptedAudiences(settings: Settings): Record<ResourceKind | 'own', ReadonlySet<string>> {
   const aliases = (uri: string): string[] => {
     if (!settings.loopbackAliases || !uri.startsWith(settings.canonicalOrigin)) return [uri];
     const { port, protocol } = new URL(settings.canonicalOrigin);
@@ -159,5 +214,9 @@ function acceptedAudiences(settings: Settings): Record<ResourceKind, ReadonlySet
     return names.map((name) => `${protocol}//${name}${port === '' ? '' : `:${port}`}${rest}`);
   };
   const all = (uri: string) => new Set(aliases(uri.replace(/\/$/, '')).flatMap((name) => [name, `${name}/`]));
-  return { mcp: all(settings.audience), sse: all(`${settings.canonicalOrigin}/sse`) };
+  return {
+    mcp: all(settings.audience),
+    sse: all(`${settings.canonicalOrigin}/sse`),
+    own: new Set([settings.canonicalUri]),
+  };
 }

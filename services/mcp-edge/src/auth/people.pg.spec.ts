@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, postgresFixture, type PostgresFixture } from '@cortex/testing';
 import { Kysely, PostgresDialect } from 'kysely';
-import { migrations, stateTables, type EdgeDb } from '../projections/tables.js';
+import { mcpEdgeService } from '../mcp-edge.module.js';
+import type { EdgeDb } from '../projections/tables.js';
 import { People, type PersonSeen } from './people.js';
 
 let postgres: PostgresFixture;
@@ -24,7 +25,7 @@ const seen = (sub: string, rest: Partial<PersonSeen> = {}): PersonSeen => ({
 const rows = () => db.selectFrom('people').selectAll().orderBy('sub').execute();
 
 beforeAll(async () => {
-  postgres = await postgresFixture([{ name: 'mcp-edge', tools: [], migrations, stateTables }]);
+  postgres = await postgresFixture([mcpEdgeService]);
   db = dbOf(postgres);
 });
 afterAll(async () => postgres[Symbol.asyncDispose]());
@@ -90,7 +91,7 @@ describe('a person', () => {
 
 describe('while PostgreSQL is away', () => {
   it('known people go on from memory, and new ones are told to try again', async () => {
-    await using other = await postgresFixture([{ name: 'mcp-edge', tools: [], migrations, stateTables }]);
+    await using other = await postgresFixture([mcpEdgeService]);
     const away = dbOf(other);
     const people = edge(away);
     const id = await people.idOf(seen('alice'));

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { unavailable } from '@cortex/contracts';
-import { sql, type Kysely } from 'kysely';
+import type { ServiceHost } from '@cortex/service-kit';
+import { Kysely, PostgresDialect, sql } from 'kysely';
 import type { EdgeDb } from '../projections/tables.js';
+import type { PersonBehind } from './caller.js';
 
 /** What a verified token tells of the person behind it. */
 export interface PersonSeen {
@@ -35,11 +37,17 @@ const MAX_KNOWN = 100_000;
  */
 export class People {
   readonly #known = new Map<string, Known>();
+  readonly #behind = new Map<string, PersonBehind | null>();
   readonly #minting = new Map<string, Promise<string>>();
   readonly #options: Required<PeopleOptions>;
 
   constructor(options: PeopleOptions) {
     this.#options = { now: Date.now, ...options };
+  }
+
+  static of(host: ServiceHost): People {
+    const db = new Kysely<EdgeDb>({ dialect: new PostgresDialect({ pool: host.pool }) });
+    return new People({ db, log: (level, message, fields) => host.log[level](fields, message) });
   }
 
   /** Throws `unavailable` for somebody new while PostgreSQL is away. */
@@ -53,6 +61,59 @@ export class People {
       void this.#touch(key, known, person);
     }
     return known.id;
+  }
+
+  /**
+   * The id of somebody who is named and may never have come: whom an operator gives a place before the first login.
+   * Nothing that a token said of them is changed.
+   */
+  async register({ issuer, sub }: Pick<PersonSeen, 'issuer' | 'sub'>): Promise<string> {
+    const { db } = this.#options;
+    await db
+      .insertInto('people')
+      .values({ person_id: newId(), issuer, sub, name: '', email: '', scopes: [], last_seen_at: null })
+      .onConflict((oc) => oc.columns(['issuer', 'sub']).doNothing())
+      .execute();
+    const row = await db
+      .selectFrom('people')
+      .select('person_id')
+      .where('issuer', '=', issuer)
+      .where('sub', '=', sub)
+      .executeTakeFirst();
+    if (row !== undefined) return row.person_id;
+    throw unavailable('person', 'was erased at this moment', 'try again'); // between the two statements
+  }
+
+  /** Scopes of the last verified token and when it was seen, null where none ever was; undefined for an id that nobody has. */
+  async rightsOf(person_id: string): Promise<{ scopes: string[]; last_seen_at: Date | null } | undefined> {
+    return this.#options.db
+      .selectFrom('people')
+      .select(['scopes', 'last_seen_at'])
+      .where('person_id', '=', person_id)
+      .executeTakeFirst();
+  }
+
+  /**
+   * Who stands behind an agent's session; null for nobody and for somebody who was erased. What was read before serves while
+   * PostgreSQL is away; throws `unavailable` where nothing was.
+   */
+  async behind(person_id: string): Promise<PersonBehind | null> {
+    try {
+      const query = this.#options.db
+        .selectFrom('people')
+        .select(['issuer', 'sub', 'name', 'email'])
+        .where('person_id', '=', person_id)
+        .executeTakeFirst();
+      const person = (await within(ANSWER_WITHIN_MS, query)) ?? null;
+      this.#behind.delete(person_id);
+      this.#behind.set(person_id, person);
+      forgetOldest(this.#behind);
+      return person;
+    } catch (cause) {
+      const known = this.#behind.get(person_id);
+      if (known !== undefined) return known;
+      throw unavailable(undefined, 'people cannot be looked up just now', 'try again in a moment', { cause });
+    }
   }
 
   #mint(key: string, person: PersonSeen): Promise<string> {
@@ -69,18 +130,13 @@ export class People {
       // One statement for both: of two edges that see somebody first at once, one inserts and both read its id.
       const query = db
         .insertInto('people')
-        .values({ person_id: `per_${randomUUID()}`, issuer: person.issuer, sub: person.sub, ...profile(person) })
-        .onConflict((oc) =>
-          oc.columns(['issuer', 'sub']).doUpdateSet({ ...profile(person), last_seen_at: sql<Date>`now()` }),
-        )
+        .values({ person_id: newId(), issuer: person.issuer, sub: person.sub, ...seen(person) })
+        .onConflict((oc) => oc.columns(['issuer', 'sub']).doUpdateSet(seen(person)))
         .returning('person_id')
         .executeTakeFirstOrThrow();
       const { person_id: id } = await within(ANSWER_WITHIN_MS, query);
       this.#known.set(key, { id, writtenAt: now() });
-      for (const oldest of this.#known.keys()) {
-        if (this.#known.size <= MAX_KNOWN) break;
-        this.#known.delete(oldest);
-      }
+      forgetOldest(this.#known);
       return id;
     } catch (cause) {
       throw unavailable(undefined, 'people cannot be looked up just now', 'try again in a moment', { cause });
@@ -91,7 +147,7 @@ export class People {
     try {
       const { numUpdatedRows } = await this.#options.db
         .updateTable('people')
-        .set({ ...profile(person), last_seen_at: sql<Date>`now()` })
+        .set(seen(person))
         .where('person_id', '=', known.id)
         .executeTakeFirst();
       // The row was erased: the next token of this person is a first sight.
@@ -102,12 +158,22 @@ export class People {
   }
 }
 
+const newId = (): string => `per_${randomUUID()}`;
+
 /** PostgreSQL takes no NUL in a text. */
-const profile = ({ name, email, scopes }: PersonSeen) => ({
+const seen = ({ name, email, scopes }: PersonSeen) => ({
   name: name.replaceAll('\0', ''),
   email: email.replaceAll('\0', ''),
   scopes: [...scopes].sort(),
+  last_seen_at: sql<Date>`now()`,
 });
+
+function forgetOldest(known: Map<string, unknown>): void {
+  for (const oldest of known.keys()) {
+    if (known.size <= MAX_KNOWN) break;
+    known.delete(oldest);
+  }
+}
 
 function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();

@@ -18,7 +18,14 @@ export const sessionQuery = defineQuery({
     const { status, started_at, ended_at, end_reason, start } = state;
     return {
       session: { session_id, workspace_id: workspace, status, ...start, started_at, ended_at, end_reason },
-      messages: rows.reverse().map(({ seq: _, at, ...message }) => ({ ...message, at: at.toISOString() })),
+      messages: rows.reverse().map(({ message_id, at, origin, delivery, tag, text }) => ({
+        message_id,
+        at: at.toISOString(),
+        origin,
+        delivery,
+        tag,
+        text,
+      })),
       next_cursor,
     };
   },

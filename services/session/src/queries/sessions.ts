@@ -23,9 +23,10 @@ export const sessionsQuery = defineQuery({
         rowsOf(ctx, workspace)
           .selectFrom('sessions')
           .selectAll('sessions')
-          .select(({ selectFrom, fn }) =>
-            selectFrom('messages')
-              .select(fn.countAll<string>().as('n'))
+          .select((eb) =>
+            eb
+              .selectFrom('messages')
+              .select(eb.fn.countAll<string>().as('n'))
               .whereRef('messages.session_id', '=', 'sessions.session_id')
               .as('messages'),
           )

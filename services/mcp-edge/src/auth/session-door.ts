@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type AuthReason,
+  type AuthRefusal,
+  type CachedToken,
+  claimedIssuer,
+  expandScopes,
+  isRefusal,
+  JwksSource,
+  refuse,
+  TokenVerifier,
+} from '@cortex/auth';
+import { ask, type Bus } from '@cortex/bus';
+import { subjects } from '@cortex/contracts';
+import { sessionIssuer, SessionTokenClaims } from '@cortex/contracts/session';
+import type { GateViews } from '../guard/views.js';
+import type { CallerContext } from '../seams.js';
+import type { Settings } from '../settings.js';
+import { agentCaller } from './caller.js';
+import type { People } from './people.js';
+
+/** What the edge knows of sessions, out of the log. */
+export type SessionViews = Pick<GateViews, 'fresh' | 'sessionOpen' | 'session'>;
+
+export interface SessionDoorOptions {
+  settings: Settings;
+  bus: Bus;
+  views: SessionViews;
+  people: People;
+  /** Accepted `aud`: the canonical URI and its other names. */
+  audiences: readonly string[];
+  log: (level: 'warn' | 'error', message: string, fields?: Record<string, unknown>) => void;
+  onSkew?: () => void;
+  onStaleKeys?: (stale: boolean) => void;
+}
+
+export type Standing = 'open' | Extract<AuthReason, 'session_closed' | 'view_behind'>;
+
+const KEYS = subjects.query('session', 'jwks');
+const ASK_MS = 5_000;
+const WAIT_MS = 2_000;
+const LOOK_MS = 20;
+
+/**
+ * Tokens of agent sessions: minted by the service `session`, told from an issuer's by `iss` alone, good only while this
+ * edge's own view shows their session open. Source: gateway, section 10.10.
+ */
+export class SessionDoor {
+  readonly keys: JwksSource;
+  readonly #issuer: string;
+  readonly #verifier: TokenVerifier;
+
+  constructor(private readonly options: SessionDoorOptions) {
+    const { settings, bus, audiences, log, onSkew, onStaleKeys } = options;
+    this.#issuer = sessionIssuer(settings.canonicalUri);
+    this.keys = new JwksSource({
+      url: KEYS,
+      load: () => keySet(bus),
+      maxStaleSeconds: settings.OAUTH_JWKS_MAX_STALE_SECONDS,
+      log,
+      ...(onStaleKeys && { onStale: onStaleKeys }),
+    });
+    this.#verifier = new TokenVerifier({
+      keys: this.keys,
+      issuer: this.#issuer,
+      audiences,
+      algs: ['EdDSA'],
+      kind: 'session',
+      skewSeconds: settings.OAUTH_CLOCK_SKEW_SECONDS,
+      ...(onSkew && { onSkew }),
+    });
+  }
+
+  /** Whether a token says that it is a session's; whoever verifies it then believes nothing else of it before. */
+  isFor(token: string): boolean {
+    return claimedIssuer(token) === this.#issuer;
+  }
+
+  /** Throws `unavailable` where its person cannot be looked up. */
+  async admit(token: string): Promise<(CachedToken & { caller: CallerContext }) | AuthRefusal> {
+    const { views, people } = this.options;
+    const verified = await this.#verifier.verify(token);
+    if (isRefusal(verified)) return verified;
+    const said = SessionTokenClaims.safeParse(verified.claims);
+    if (!said.success) return refuse('malformed');
+    const claims = said.data;
+    const standing = await this.standing(claims.sid);
+    if (standing !== 'open') return refuse(standing);
+    const started = views.session(claims.sid);
+    if (started === undefined) return refuse('session_closed'); // it ended just now
+    // What stands in the log wins over what a token says: a key that leaks must not make a session more than it is.
+    const limit = expandScopes(started.scopes);
+    const scopes = new Set([...verified.scopes].filter((scope) => limit.has(scope)));
+    const person = await people.behind(claims.sub);
+    const { kid, exp, jti, issuer, audiences } = verified;
+    const audience = audiences.find((one) => this.options.audiences.includes(one)) ?? '';
+    return { kid, exp, caller: agentCaller({ claims, scopes, person, issuer, audience, jti, exp }) };
+  }
+
+  /** Asked for every request: without a promise where the view knows the session. */
+  standing(sid: string): Standing | Promise<Standing> {
+    const { views } = this.options;
+    if (views.fresh() !== true) return this.#wait(sid);
+    const known = views.sessionOpen(sid);
+    if (known === 'unknown') return this.#wait(sid);
+    return known === 'open' ? 'open' : 'session_closed';
+  }
+
+  /** A session that was opened this moment may not have come here yet, and a view may be catching up. */
+  async #wait(sid: string): Promise<Standing> {
+    const { views } = this.options;
+    const until = performance.now() + WAIT_MS;
+    if (!(await views.fresh())) return 'view_behind';
+    for (;;) {
+      const known = views.sessionOpen(sid);
+      if (known !== 'unknown') return known === 'open' ? 'open' : 'session_closed';
+      if (performance.now() >= until) return 'session_closed';
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+  }
+}
+
+async function keySet(bus: Bus) {
+  const { data } = await ask(bus, KEYS, {
+    v: 1,
+    call_id: randomUUID(),
+    workspace_id: null,
+    principal: { type: 'system', id: 'mcp-edge', roles: [] },
+    scope: {},
+    args: {},
+    deadline_ms: ASK_MS,
+  });
+  return data as Awaited<ReturnType<NonNullable<ConstructorParameters<typeof JwksSource>[0]['load']>>>;
+}
