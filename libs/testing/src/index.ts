@@ -24,5 +24,6 @@ export {
 } from './sample/counter.decider.js';
 export { counterGet, counterIncrement, counterService } from './sample/counter.service.js';
 export { counterMigrations, counters, type CounterDb } from './sample/counters.projection.js';
+export { writeEvents } from './write-events.js';
 export { testHome, type TestHome } from './test-home.js';
 export { tempDir } from './temp-dir.js';

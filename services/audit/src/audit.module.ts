@@ -1,16 +1,22 @@
 import { defineService, ServiceKit } from '@cortex/service-kit';
 import { Module } from '@nestjs/common';
+import { finishExecution } from './commands/finish-execution.js';
+import { startExecution } from './commands/start-execution.js';
 import { config } from './config.js';
+import { executionCosts } from './projections/execution-costs.projection.js';
+import { executions } from './projections/executions.projection.js';
 import { requests } from './projections/requests.projection.js';
 import { migrations } from './projections/tables.js';
 import { toolCalls } from './projections/tool-calls.projection.js';
+import { whose } from './projections/whose.js';
 import { tools } from './tools/registry.js';
 
 export const auditService = defineService({
   name: 'audit',
   config,
   tools,
-  projections: [toolCalls, requests],
+  commands: [startExecution, finishExecution],
+  projections: [toolCalls, requests, executions, executionCosts, whose.sessions, whose.memberships],
   migrations,
 });
 

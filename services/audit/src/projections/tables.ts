@@ -1,5 +1,8 @@
+import type { BillingMode } from '@cortex/contracts/cost';
+import type { ExecutionKind } from '@cortex/contracts/execution';
 import { defineMigrations } from '@cortex/eventstore';
-import { sql, type Generated } from 'kysely';
+import { whoseTables, type WhoseDb } from '@cortex/service-kit/whose';
+import { sql, type ColumnType, type Generated } from 'kysely';
 import type { Columns, REQUEST_COUNTS, REQUEST_TEXTS, TOOL_CALL_COUNTS, TOOL_CALL_TEXTS } from './record-fields.js';
 
 interface Row {
@@ -28,9 +31,52 @@ export interface RequestRow extends Row, Columns<typeof REQUEST_TEXTS, typeof RE
   type: 'cortex_audit' | 'cortex_auth_failure';
 }
 
-export interface AuditDb {
+export const EXECUTION_STATUSES = ['running', 'completed', 'failed', 'cancelled', 'stale'] as const;
+export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number];
+
+/** One run of an agent. Source: the events of `audit.execution`. */
+export interface ExecutionRow {
+  workspace_id: string;
+  id: string;
+  status: ExecutionStatus;
+  run_id: string | null;
+  kind: ExecutionKind;
+  project: string;
+  backend: string | null;
+  billing_mode: BillingMode | null;
+  session_id: string;
+  owner_session_id: string | null;
+  person_id: string | null;
+  trigger: string;
+  label: string;
+  schedule_task_id: string | null;
+  started_at: ColumnType<Date, string, never>;
+  /** Sequence of its start in the log. */
+  started_seq: ColumnType<string, number, never>;
+  ended_at: ColumnType<Date | null, string | null | undefined, string>;
+  /** As its end told it. */
+  reported_cost_usd: ColumnType<number | null, number | null | undefined, number | null>;
+  reported_turns: ColumnType<number | null, number | null | undefined, number | null>;
+  duration_s: ColumnType<number | null, number | null | undefined, number | null>;
+  /** At most 2,000 characters. */
+  final_output: ColumnType<string | null, string | null | undefined, string | null>;
+  error: ColumnType<string | null, string | null | undefined, string | null>;
+}
+
+/** Sums of an execution's records of spending. Source: CostRecorded. */
+export interface ExecutionCostRow {
+  workspace_id: string;
+  execution_id: string;
+  /** US dollars; null while none of the records has a cost. */
+  cost_usd: string | null;
+  num_turns: number | null;
+}
+
+export interface AuditDb extends WhoseDb {
   tool_calls: ToolCallRow;
   requests: RequestRow;
+  executions: ExecutionRow;
+  execution_costs: ExecutionCostRow;
 }
 
 const SHARED = sql`
@@ -71,4 +117,27 @@ export const migrations = defineMigrations({
       await db.schema.createIndex('tool_calls_tool').on('tool_calls').column('tool').execute();
     },
   },
+  '0002_executions': {
+    async up(db) {
+      await sql`
+        create table executions (
+          workspace_id text not null, id text not null, status text not null,
+          run_id text, kind text not null, project text not null, backend text, billing_mode text,
+          session_id text not null, owner_session_id text, person_id text,
+          trigger text not null, label text not null, schedule_task_id text,
+          started_at timestamptz not null, started_seq bigint not null, ended_at timestamptz,
+          reported_cost_usd double precision, reported_turns integer, duration_s double precision,
+          final_output text, error text,
+          primary key (workspace_id, id))`.execute(db);
+      await sql`create index executions_started on executions (started_at desc)`.execute(db);
+      await sql`create index executions_running on executions (started_at) where status = 'running'`.execute(db);
+      await sql`create index executions_session on executions (session_id)`.execute(db);
+      await sql`
+        create table execution_costs (
+          workspace_id text not null, execution_id text not null, cost_usd numeric, num_turns integer,
+          primary key (workspace_id, execution_id))`.execute(db);
+      await sql`create index tool_calls_session on tool_calls (session_id, created_at)`.execute(db);
+    },
+  },
+  '0003_whose': whoseTables,
 });
