@@ -1,9 +1,8 @@
 import { Sealer } from '@cortex/auth';
 import type { ServiceHost } from '@cortex/service-kit';
 import type { FastifyInstance } from 'fastify';
-import { Kysely, PostgresDialect } from 'kysely';
 import { createAuthenticator } from './auth/authenticator.js';
-import { People } from './auth/people.js';
+import type { People } from './auth/people.js';
 import { modeOf } from './calls/gates/mode.gate.js';
 import { Idempotency } from './calls/idempotency.js';
 import { LocalTools } from './calls/local-tools.js';
@@ -15,7 +14,8 @@ import type { EdgeEnvironment } from './config.js';
 import { type ConfirmationPort, nobodyReachable } from './guard/confirmation.js';
 import { managedPolicy } from './guard/managed-policy.js';
 import { restrictionOf } from './guard/modes.js';
-import { TableViews } from './guard/views.js';
+import { LiveViews } from './guard/live-views.js';
+import type { GateViews } from './guard/views.js';
 import { createHttpFront } from './http/front.js';
 import { serverInfo } from './http/server-card.js';
 import { createLegacy } from './legacy/legacy.js';
@@ -27,7 +27,6 @@ import { McpRoute } from './mcp/mcp.route.js';
 import { renderResult } from './mcp/render.js';
 import { SdkLane } from './mcp/sdk-lane.js';
 import { EdgeMetrics } from './metrics.js';
-import type { EdgeDb } from './projections/tables.js';
 import { RateLimiter } from './ratelimit/rate-limiter.js';
 import type { Authenticator, CatalogTool, EdgeCore, EdgeLog, LegacyLayer, ModeReader } from './seams.js';
 import { type Settings, settingsOf } from './settings.js';
@@ -40,7 +39,7 @@ const LOOK_MS = 20;
 /** Everything of the edge, put together once per process; the parts know each other only through what they are given here. */
 export class Edge {
   readonly settings: Settings;
-  readonly views: TableViews;
+  readonly views: LiveViews;
   readonly catalog: Catalog;
   readonly route: McpRoute;
   readonly webhooks: WebhookListener;
@@ -55,7 +54,10 @@ export class Edge {
   readonly #metrics: EdgeMetrics;
   readonly #cleanups: (() => void)[] = [];
 
-  constructor(private readonly host: ServiceHost) {
+  constructor(
+    private readonly host: ServiceHost,
+    people: People,
+  ) {
     const { bus } = host;
     const log = edgeLog(host);
     const tell = (level: 'debug' | 'info' | 'warn' | 'error', text: string, fields: object = {}): void =>
@@ -69,7 +71,7 @@ export class Edge {
     const extras = { version: host.version, ...kept };
     const settings = (this.settings = settingsOf(host.config as EdgeEnvironment, extras));
     const metrics = (this.#metrics = new EdgeMetrics(host.metrics));
-    this.views = new TableViews(managedPolicy(settings.CORTEX_MANAGED_POLICY));
+    this.views = new LiveViews({ bus, pool: host.pool, managed: managedPolicy(settings.CORTEX_MANAGED_POLICY), log });
     const catalog = (this.catalog = new Catalog(host.definition.tools, log));
     const { name, version } = serverInfo(settings);
     const identity = JSON.stringify({ name, version });
@@ -83,13 +85,11 @@ export class Edge {
       replica: bus.instance,
       catalogVersion: () => catalog.version,
     }));
-    const people = new People({
-      db: new Kysely<EdgeDb>({ dialect: new PostgresDialect({ pool: host.pool }) }),
-      log: tell,
-    });
     const authenticator = (this.#authenticator = createAuthenticator({
       settings,
       people,
+      bus,
+      views: this.views,
       log: tell,
       onSkew: () => metrics.tokenSkew.inc(),
       onStaleKeys: (stale) => metrics.jwksStale.set(stale ? 1 : 0),
@@ -172,6 +172,7 @@ export class Edge {
   /** Begins to follow what there is; the listener may open before that is known, `/ready` tells. */
   start(fastify: FastifyInstance): void {
     this.route.register(fastify);
+    this.views.start();
     this.catalog
       .follow(this.host.bus)
       .catch((error: unknown) => this.host.log.error({ err: error }, 'the tool catalogue cannot be followed'));
@@ -190,6 +191,7 @@ export class Edge {
   onModuleDestroy(): void {
     for (const cleanup of this.#cleanups.splice(0)) cleanup();
     this.webhooks.close();
+    this.views.stop();
     this.catalog.stop();
     this.records.stop();
     this.long.stop();
@@ -205,13 +207,13 @@ export class Edge {
       health.add('mcp-edge.records', () => this.records.problem),
       health.add('mcp-edge.webhooks', () => this.webhooks.problem),
       health.add('mcp-edge.catalog', () => (this.catalog.complete ? null : 'the tools have not been told yet')),
-      health.add('mcp-edge.views', () => (this.views.caughtUp ? null : 'the views that gates read are behind the log')),
+      health.add('mcp-edge.views', () => this.views.problem),
       this.catalog.onChange(items),
     );
   }
 }
 
-const modeReader = (views: TableViews): ModeReader => ({
+const modeReader = (views: GateViews): ModeReader => ({
   modeOf(caller, args) {
     const text = (name: string): string | undefined => (typeof args[name] === 'string' ? args[name] : undefined);
     const { session } = caller;

@@ -1,17 +1,32 @@
 import { defineService, HOST, ServiceKit, type ServiceHost } from '@cortex/service-kit';
 import { Module } from '@nestjs/common';
+import { People } from './auth/people.js';
+import { registerPerson } from './commands/register-person.js';
 import { config } from './config.js';
 import { Edge } from './edge.js';
+import { gateProjections } from './guard/live-views.js';
 import { migrations, stateTables } from './projections/tables.js';
+import { personQuery } from './queries/person.js';
 import { tools } from './tools/registry.js';
 
 export const mcpEdgeService = defineService({
   name: 'mcp-edge',
   config,
   tools,
+  projections: gateProjections,
   migrations,
   stateTables,
-  providers: [{ provide: Edge, useFactory: (host: ServiceHost) => new Edge(host), inject: [HOST] }],
+  onBatch: (projection, { seq }, get) => get(Edge).views.announce(projection, seq),
+  queries: [personQuery],
+  commands: [registerPerson],
+  providers: [
+    { provide: People, useFactory: (host: ServiceHost) => People.of(host), inject: [HOST] },
+    {
+      provide: Edge,
+      useFactory: (host: ServiceHost, people: People) => new Edge(host, people),
+      inject: [HOST, People],
+    },
+  ],
 });
 
 @Module({ imports: [ServiceKit.forService(mcpEdgeService)] })

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { eventually } from '@cortex/testing';
 import { nobodyReachable } from '../guard/confirmation.js';
 import { type EdgeFixture, startEdge } from '../testing/edge-fixture.js';
+import { workspaceWith } from '../testing/gate-log.js';
 import { ran } from '../testing/sample-tools.js';
 
 let edge: EdgeFixture;
@@ -12,9 +13,6 @@ beforeAll(async () => {
 });
 afterAll(async () => edge[Symbol.asyncDispose]());
 afterEach(() => {
-  const { views } = edge.edge;
-  views.caughtUp = true;
-  for (const table of [views.workspaces, views.modes, views.runs, views.guardRules, views.dials]) table.clear();
   edge.edge.confirmation.port = nobodyReachable;
 });
 
@@ -130,29 +128,12 @@ describe('the workspace', () => {
       kind: 'not_found',
       reason: 'workspace_not_found',
     });
-    edge.edge.views.workspaces.set('w', { members: new Map(), approval_mode: 'always-ask' });
+    await workspaceWith(edge, 'w');
     expect(fault(await edge.call('sample_workspace', { title, workspace_id: 'w' }))).toMatchObject({
       kind: 'permission_denied',
       reason: 'not_a_member',
     });
     expect(ran('sample_workspace')).toBe(0);
-  });
-  it('T47 views that are behind refuse what they would decide on, and are not asked about the rest', async () => {
-    edge.edge.views.caughtUp = false;
-    const gated = await Promise.all([
-      edge.call('sample_workspace', { title, workspace_id: 'w' }),
-      edge.call('sample_risky', { path: 'x' }),
-      edge.call('sample_spawn', { command: 'ls' }),
-    ]);
-    for (const answer of gated) expect(fault(answer)).toMatchObject({ kind: 'unavailable', retryable: true });
-    expect((await edge.call('sample_echo', { text: 'x' })).body.result.isError).toBeUndefined();
-    expect((await fetch(`${edge.origin}/ready`)).status).toBe(503);
-  });
-  it('a view that catches up in time lets the waiting call go on', async () => {
-    edge.edge.views.caughtUp = false;
-    const waiting = edge.call('sample_spawn', { command: 'ls' });
-    setTimeout(() => (edge.edge.views.caughtUp = true), 200);
-    expect((await waiting).body.result.structuredContent).toEqual({ command: 'ls' });
   });
 });
 

@@ -1,31 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { ACTION_CLASSES, failedPrecondition, type GuardRule } from '@cortex/contracts';
+import { failedPrecondition, type GuardRule } from '@cortex/contracts';
+import { guardRuleFields, hasOneSubject, ONE_SUBJECT } from '@cortex/contracts/guard-rule';
 import { z } from 'zod';
 
-const texts = z.array(z.string().min(1)).optional();
 const Rule = z
-  .strictObject({
-    id: z.string().min(1),
-    action_class: z.enum(ACTION_CLASSES as [(typeof ACTION_CLASSES)[number]]).optional(),
-    command_prefix: z.string().min(1).optional(),
-    constraint: z
-      .strictObject({
-        tools: texts,
-        paths: texts,
-        refs: texts,
-        hosts: texts,
-        commands: texts,
-        max_count: z.number().optional(),
-        max_cents: z.number().optional(),
-      })
-      .optional(),
-    decision: z.enum(['deny', 'prompt', 'allow']),
-    enforcement: z.enum(['advisory', 'soft', 'hard']).default('hard'),
-    expires_at: z.iso.datetime().optional(),
-  })
-  .refine((rule) => (rule.action_class === undefined) !== (rule.command_prefix === undefined), {
-    error: 'needs exactly one of action_class and command_prefix',
-  });
+  .strictObject({ id: z.string().min(1), ...guardRuleFields })
+  .refine(hasOneSubject, { error: ONE_SUBJECT });
 const Policy = z.strictObject({ rules: z.array(Rule) });
 
 /** The install-wide rules of `CORTEX_MANAGED_POLICY`; a file that is not understood whole stops the start: half a policy is none. */

@@ -1,17 +1,21 @@
 import type { ApprovalMode, Autonomy, GuardRule, Mode } from '@cortex/contracts';
+import type { WorkspaceRole } from '@cortex/contracts/workspace';
+import type { StartedSession } from '../projections/tables.js';
 
 export interface WorkspaceView {
   /** Principal id → role. */
-  members: ReadonlyMap<string, 'admin' | 'member'>;
-  approval_mode: ApprovalMode;
+  members: ReadonlyMap<string, WorkspaceRole>;
 }
 
 export interface RunView {
   run_id: string;
-  space_id?: string;
+  space_id: string | null;
   /** The ticket that the run was dispatched for. */
-  ticket_id?: string;
+  ticket_id: string | null;
 }
+
+/** An open session as it was started. */
+export type SessionView = Readonly<StartedSession & { workspace: string | null }>;
 
 /**
  * What the gates read of workspaces, sessions, modes and rules: memory only. Every answer is about now or is not given: a gate first asks
@@ -21,63 +25,17 @@ export interface GateViews {
   /** True, or a promise of whether the views have caught up within two seconds. */
   fresh(): true | Promise<boolean>;
   workspace(id: string): WorkspaceView | undefined;
+  /** `always-ask` where none was set. */
+  approvalMode(workspace: string): ApprovalMode;
   /** The mode that the log shows for a space. */
   spaceMode(workspace: string, space: string): Mode | undefined;
   activeRun(workspace: string, agent: string): RunView | undefined;
   rules(workspace: string): readonly GuardRule[];
   readonly managed: readonly GuardRule[];
+  /** The dial of the agent in the space, else its dial in the workspace, else `actWithApproval`. */
   autonomy(workspace: string, agent: string | undefined, space: string | undefined): Autonomy;
-  /** Whether the log shows this agent session open. */
-  sessionOpen(sid: string): boolean;
-}
-
-const WAIT_MS = 2_000;
-const LOOK_MS = 50;
-
-/**
- * Views over tables of this process. They are empty until somebody fills them, and then nothing of a workspace or a session is permitted;
- * `caughtUp` is told by who fills them, and while it is false every gated call waits and is then refused.
- */
-export class TableViews implements GateViews {
-  caughtUp = true;
-  readonly workspaces = new Map<string, WorkspaceView>();
-  readonly modes = new Map<string, Mode>();
-  readonly runs = new Map<string, RunView>();
-  readonly guardRules = new Map<string, GuardRule[]>();
-  readonly dials = new Map<string, Autonomy>();
-  readonly openSessions = new Set<string>();
-
-  constructor(readonly managed: readonly GuardRule[] = []) {}
-
-  fresh(): true | Promise<boolean> {
-    return this.caughtUp || this.#wait();
-  }
-
-  async #wait(): Promise<boolean> {
-    const until = performance.now() + WAIT_MS;
-    while (!this.caughtUp && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-    return this.caughtUp;
-  }
-
-  workspace(id: string): WorkspaceView | undefined {
-    return this.workspaces.get(id);
-  }
-  spaceMode(workspace: string, space: string): Mode | undefined {
-    return this.modes.get(`${workspace} ${space}`);
-  }
-  activeRun(workspace: string, agent: string): RunView | undefined {
-    return this.runs.get(`${workspace} ${agent}`);
-  }
-  rules(workspace: string): readonly GuardRule[] {
-    return this.guardRules.get(workspace) ?? [];
-  }
-  /** The space's word goes before the agent's. */
-  autonomy(workspace: string, agent: string | undefined, space: string | undefined): Autonomy {
-    return (
-      this.dials.get(`${workspace} ${agent} ${space}`) ?? this.dials.get(`${workspace} ${agent}`) ?? 'actWithApproval'
-    );
-  }
-  sessionOpen(sid: string): boolean {
-    return this.openSessions.has(sid);
-  }
+  /** Whether the log shows this agent session. What is unknown may be on its way: whoever asks waits and asks again. */
+  sessionOpen(sid: string): 'open' | 'ended' | 'unknown';
+  /** Of an open session alone. */
+  session(sid: string): SessionView | undefined;
 }

@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { restrictionOf } from '../guard/modes.js';
 import { startEdge, type EdgeFixture } from '../testing/edge-fixture.js';
+import { personOf, workspaceWith } from '../testing/gate-log.js';
 import { sampleService } from '../testing/sample-tools.js';
 
 let edge: EdgeFixture;
 beforeAll(async () => {
   edge = await startEdge({ beside: [sampleService] });
-  await edge.call('whoami');
-  const { rows } = await edge.postgres.pool('mcp_edge').query('select person_id from people');
-  const members = new Map([[String(rows[0].person_id), 'member' as const]]);
-  edge.edge.views.workspaces.set('w1', { members, approval_mode: 'write' });
-  edge.edge.views.modes.set('w1 planning', 'plan');
+  await workspaceWith(edge, 'w1', {
+    members: [await personOf(edge)],
+    approval_mode: 'write',
+    spaces: { planning: 'plan' },
+  });
 });
 afterAll(async () => edge[Symbol.asyncDispose]());
 

@@ -11,7 +11,7 @@ export function approvalGate(ctx: CallContext, world: GateWorld): GateResult {
     ctx.approval = { via: 'mode' };
     return undefined;
   }
-  const mode = workspace === null ? undefined : world.views.workspace(workspace)?.approval_mode;
+  const mode = workspace === null ? undefined : world.views.approvalMode(workspace);
   if (mode === 'write' || mode === 'yolo') {
     ctx.approval = { via: 'mode' };
     return undefined;

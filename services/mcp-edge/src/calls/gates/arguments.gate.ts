@@ -8,7 +8,8 @@ import {
 } from '@cortex/contracts';
 import type { EdgeTool } from '../../catalog/edge-tool.js';
 import { isObject } from '../../mcp/envelope.js';
-import type { SessionClaims } from '../../seams.js';
+import type { WorkspaceView } from '../../guard/views.js';
+import type { CallerContext, SessionClaims } from '../../seams.js';
 import type { CallContext, GateResult, Refusal } from '../call-context.js';
 import type { GateWorld } from '../gates.js';
 import { denied, failed } from '../refusals.js';
@@ -41,7 +42,9 @@ export function argumentsGate(ctx: CallContext, world: GateWorld): GateResult {
 
   const workspace = tool.announced.workspace === 'none' ? null : (textOf(ctx.args, tool, 'workspace_id') ?? null);
   if (workspace === null && tool.announced.workspace === 'required')
-    return denied(invalidArgument('workspace_id', 'is missing', 'name a workspace', { reason: 'workspace_required' }));
+    return denied(
+      invalidArgument('workspace_id', 'is missing', 'see list_workspaces', { reason: 'workspace_required' }),
+    );
   const fault = argumentFault(tool, ctx.args);
   if (fault !== undefined) return denied(fault);
   // Checked with the workspace's members below; without one there is only what the token says.
@@ -83,20 +86,28 @@ function workspaceGate(ctx: CallContext, world: GateWorld, workspace: string): G
 function membership(ctx: CallContext, { views }: GateWorld, workspace: string): Refusal | undefined {
   const { caller } = ctx.input;
   const known = views.workspace(workspace);
-  const member = caller.session?.workspace === workspace || known?.members.has(caller.principal.id) === true;
   if (known === undefined)
     return denied(
-      notFound('workspace_id', `"${workspace.slice(0, 64)}" is no workspace`, 'name one that you belong to', {
+      notFound('workspace_id', `"${workspace.slice(0, 64)}" is no workspace`, 'name one that list_workspaces shows', {
         reason: 'workspace_not_found',
       }),
     );
-  if (!member)
+  if (!belongs(caller, workspace, known.members))
     return denied(
       permissionDenied('workspace_id', 'is a workspace that you do not belong to', 'ask an admin of it to add you', {
         reason: 'not_a_member',
       }),
     );
   return undefined;
+}
+
+/**
+ * A person by membership. An agent by the workspace of its session, and only as long as the person behind it belongs there too: whoever is
+ * taken out of a workspace must not stay in it by a session.
+ */
+function belongs(caller: CallerContext, workspace: string, members: WorkspaceView['members']): boolean {
+  if (caller.session === undefined) return members.has(caller.principal.id);
+  return caller.session.workspace === workspace && (caller.person_id === null || members.has(caller.person_id));
 }
 
 export const viewsBehind = (): Refusal =>

@@ -21,7 +21,7 @@ export function modeOf(
     const shown = space_id === undefined ? undefined : views.spaceMode(workspace, space_id);
     if (shown !== undefined) return shown;
     const run = agent_id === undefined ? undefined : views.activeRun(workspace, agent_id);
-    const ofRun = run?.space_id === undefined ? undefined : views.spaceMode(workspace, run.space_id);
+    const ofRun = run === undefined || run.space_id === null ? undefined : views.spaceMode(workspace, run.space_id);
     if (ofRun !== undefined) return ofRun;
   }
   return caller.session?.mode;
@@ -43,7 +43,7 @@ function decide(ctx: CallContext, { views }: GateWorld): Refusal | undefined {
   const { name, announced } = tool;
   const restriction =
     restrictionOf({ name, builtin: announced.builtin, group: announced.group }, ctx.mode) ??
-    foreignTicket(name, ctx.mode, ctx.args, run?.ticket_id);
+    foreignTicket(name, ctx.mode, ctx.args, run?.ticket_id ?? undefined);
   if (restriction === undefined) return undefined;
   return denied(permissionDenied(undefined, restriction.problem, restriction.fix, { reason: 'refused_by_mode' }));
 }
