@@ -29,12 +29,7 @@ export function makeToken(home: Home, env: NodeJS.ProcessEnv, options: TokenOpti
   if (env['NODE_ENV'] === 'production') throw productionRefused();
   const target = tokenTarget(home, env);
   const now = Math.floor(Date.now() / 1000);
-  const scope = (options.scopes ?? OWNER_SCOPES).split(/[\s,]+/).filter(Boolean);
-  const unknown = scope.filter((one) => !KNOWN_SCOPES.has(one));
-  if (unknown.length > 0) {
-    const known = [...KNOWN_SCOPES.keys()].join(' ');
-    throw new CliError(`--scopes names what is unknown: ${unknown.join(' ')}; use some of ${known}`, EXIT.usage);
-  }
+  const scope = parseScopes(options.scopes);
   return signToken(readSecrets(home).issuer, {
     iss: target.issuer,
     aud: target.audience,
@@ -46,6 +41,19 @@ export function makeToken(home: Home, env: NodeJS.ProcessEnv, options: TokenOpti
     exp: now + (options.ttlSeconds ?? DAY_S / 2),
   });
 }
+
+/** Of `--scopes`, separated by blanks or commas; without it what the owner of a home has. */
+export function parseScopes(text: string = OWNER_SCOPES): string[] {
+  const scopes = text.split(/[\s,]+/).filter(Boolean);
+  const unknown = scopes.filter((one) => !KNOWN_SCOPES.has(one));
+  if (unknown.length === 0) return scopes;
+  const known = [...KNOWN_SCOPES.keys()].join(' ');
+  throw new CliError(`--scopes names what is unknown: ${unknown.join(' ')}; use some of ${known}`, EXIT.usage);
+}
+
+/** The line that makes Claude Code a client of this endpoint. */
+export const claudeLine = (name: string, endpoint: string, bearer: string): string =>
+  `claude mcp add --transport http ${name} ${endpoint} --header "Authorization: Bearer ${bearer}"`;
 
 function tokenTarget(home: Home, env: NodeJS.ProcessEnv): { issuer: string; audience: string } {
   const external = () =>

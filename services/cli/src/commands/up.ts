@@ -6,7 +6,7 @@ import { CliError, EXIT, exitCodeOf, messageOf } from '../exit.js';
 import { homeOf, openHome, type Home } from '../home.js';
 import { print, printJson, tell } from '../output.js';
 import { parsePort } from '../ports.js';
-import { makeToken } from '../token.js';
+import { claudeLine, makeToken } from '../token.js';
 import { alreadyRunning, loginCode, runningState, type UpState } from '../up/state.js';
 import { Supervisor } from '../up/supervisor.js';
 
@@ -95,7 +95,7 @@ function announce(home: Home, state: UpState, json: boolean): void {
   const token = state.issuer === null ? null : makeToken(home, process.env);
   const code = loginCode(home);
   const bearer = token ?? '<token of your issuer>';
-  const claude = `claude mcp add --transport http cortex ${state.endpoint} --header "Authorization: Bearer ${bearer}"`;
+  const claude = claudeLine('cortex', state.endpoint, bearer);
   if (json) {
     const { endpoint, ports, issuer, supervisor } = state;
     const pid = supervisor.pid;

@@ -2,6 +2,7 @@ import { schemaOf, SERVICES, type ServiceName } from '@cortex/contracts/services
 import type { Secrets } from '@cortex/service-kit';
 import type { UpState } from './state.js';
 import type { Home } from '../home.js';
+import { ownerSub } from '../token.js';
 
 /** Of our own environment a service gets what the system needs and what is a setting of Cortex; nothing else is inherited. */
 const SYSTEM = /^(PATH|HOME|USER|SHELL|TMPDIR|TZ|LANG|LC_.*|SSL_CERT_(FILE|DIR)|(HTTPS?|NO|ALL)_PROXY)$/i;
@@ -55,6 +56,7 @@ export function serviceEnvironment(
     ...(state.issuer !== null && {
       OAUTH_ISSUER: state.issuer,
       OAUTH_JWKS_URL: `${state.issuer}/.well-known/jwks.json`,
+      CORTEX_OWNER_SUB: ownerSub(env),
     }),
     NODE_COMPILE_CACHE: home.compiled,
     CORTEX_HOME: home.dir,
