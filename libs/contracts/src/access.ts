@@ -28,7 +28,10 @@ export const ACCESS: readonly AccessRow[] = [
   // A device's connection is held by one instance of remote-ops; the others send its commands there.
   { subject: 'cortex.node.remote-ops.*.command', owner: 'remote-ops', senders: ['remote-ops'] },
   { subject: 'cortex.node.remote-ops.*.cancel', owner: 'remote-ops', senders: ['remote-ops'] },
-  { subject: 'cortex.cmd.remote-ops.run_command', owner: 'remote-ops', senders: ['mcp-edge', 'waitpoint'] },
+  // The device spool: it names machines and files that fit a pattern, never a command.
+  { subject: 'cortex.query.remote-ops.reachable_devices', owner: 'remote-ops', senders: ['waitpoint'] },
+  { subject: 'cortex.cmd.remote-ops.read_spool', owner: 'remote-ops', senders: ['waitpoint'] },
+  { subject: 'cortex.cmd.remote-ops.remove_spool', owner: 'remote-ops', senders: ['waitpoint'] },
   { subject: 'cortex.live.remote-ops.devices', owner: 'remote-ops', senders: ['remote-ops'] },
   { subject: 'cortex.cmd.mcp-edge.register_person', owner: 'mcp-edge', senders: [PROVISIONER] },
   { subject: 'cortex.query.mcp-edge.person', owner: 'mcp-edge', senders: ['session'] },
@@ -48,10 +51,13 @@ export const ACCESS: readonly AccessRow[] = [
   { subject: 'cortex.query.session.jwks', owner: 'session', senders: ['mcp-edge'] },
   { subject: 'cortex.cmd.session.deliver', owner: 'session', senders: ['waitpoint'] },
   { subject: 'cortex.cmd.waitpoint.signal', owner: 'waitpoint', senders: ['mcp-edge'] },
+  { subject: 'cortex.query.waitpoint.rejections', owner: 'waitpoint', senders: [PROVISIONER] },
   { subject: 'cortex.cmd.billing.record_usage', owner: 'billing', senders: ['mcp-edge'] },
   { subject: 'cortex.cmd.billing.record_cost', owner: 'billing', senders: ['session'] },
   { subject: 'cortex.cmd.billing.set_budget', owner: 'billing', senders: [PROVISIONER] },
   { subject: 'cortex.cmd.billing.clear_project_budget', owner: 'billing', senders: [PROVISIONER] },
+  { subject: 'cortex.cmd.memory.set_grant', owner: 'memory', senders: [PROVISIONER] },
+  { subject: 'cortex.query.billing.budgets', owner: 'billing', senders: [PROVISIONER] },
   { subject: 'cortex.cmd.audit.start_execution', owner: 'audit', senders: ['session'] },
   { subject: 'cortex.cmd.audit.finish_execution', owner: 'audit', senders: ['session'] },
 ];

@@ -1,10 +1,26 @@
 import { defineService, ServiceKit } from '@cortex/service-kit';
 import { Module } from '@nestjs/common';
+import { Places } from './adapters/places.js';
+import { Rejections } from './adapters/rejections.js';
+import { Signals } from './adapters/signals.js';
+import { signal } from './commands/signal.js';
 import { config } from './config.js';
 import { migrations } from './projections/tables.js';
+import { waitpoints } from './projections/waitpoints.projection.js';
+import { rejections } from './queries/rejections.js';
 import { tools } from './tools/registry.js';
 
-export const waitpointService = defineService({ name: 'waitpoint', config, tools, migrations });
+export const waitpointService = defineService({
+  name: 'waitpoint',
+  config,
+  tools,
+  queries: [rejections],
+  commands: [signal],
+  projections: [waitpoints],
+  migrations,
+  stateTables: ['rejections'],
+  providers: [Places, Rejections, Signals],
+});
 
 @Module({ imports: [ServiceKit.forService(waitpointService)] })
 export class WaitpointModule {}

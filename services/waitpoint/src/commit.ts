@@ -1,0 +1,44 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { Actor } from '@cortex/contracts';
+import type { EventStore, Executed } from '@cortex/eventstore';
+import { isThere } from './waitpoint/state.js';
+import { waitpoint, type WaitpointCommand } from './waitpoint/waitpoint.decider.js';
+
+/** 16 random hex digits for the fence of a wake. */
+export const newNonce = (): string => randomBytes(8).toString('hex');
+
+export interface Deed {
+  workspace: string | null;
+  id: string;
+  actor: Actor;
+  /** The call or commit that it follows from; its own id where there is none. */
+  cause?: string;
+  /** Of the session that waits; read from the waitpoint where it is not given. */
+  session?: { session_id: string; project: string | null };
+}
+
+/**
+ * Commits under an id of its own each time: what comes twice is known by the decider, and a repeat must not be taken for
+ * its first try, whose secret and nonce nobody has any more. The envelope names the session that waits.
+ */
+export async function commit(store: EventStore, deed: Deed, command: WaitpointCommand): Promise<Executed> {
+  const { workspace, id, actor } = deed;
+  const commitId = randomUUID();
+  const session = deed.session ?? (await sessionOf(store, workspace, id));
+  const project = session?.project ?? null;
+  const cause = deed.cause ?? commitId;
+  return store.execute(waitpoint, workspace, id, command, {
+    commitId,
+    at: 'at' in command ? command.at : new Date().toISOString(),
+    actor,
+    ...(session && { session_id: session.session_id }),
+    ...(project !== null && { project }),
+    correlation_id: cause,
+    causation_id: cause,
+  });
+}
+
+async function sessionOf(store: EventStore, workspace: string | null, id: string): Promise<Deed['session']> {
+  const { state } = await store.load(waitpoint, workspace, id);
+  return isThere(state) ? state : undefined;
+}

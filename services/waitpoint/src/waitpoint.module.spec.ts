@@ -1,4 +1,0 @@
-import { startsWithoutTools } from '@cortex/testing';
-import { WaitpointModule, waitpointService } from './waitpoint.module.js';
-
-startsWithoutTools({ module: WaitpointModule, def: waitpointService });
