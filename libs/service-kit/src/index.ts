@@ -35,4 +35,4 @@ export {
   type Tool,
   type ToolResult,
 } from './tool.js';
-export { cleanText, text, type TextBounds } from './text.js';
+export { cleanText, document, text, type TextBounds } from './text.js';

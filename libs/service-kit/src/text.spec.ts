@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { argumentsOf } from './arguments.js';
 import { defineTool } from './tool.js';
-import { text } from './text.js';
+import { document, text } from './text.js';
 
 const tool = defineTool({
   name: 'say',
@@ -14,6 +14,7 @@ const tool = defineTool({
   input: z.object({
     title: text({ max: 5, blank: false }).describe('1 to 5 characters'),
     body: text({ max: 5 }).describe('At most 5 characters').optional(),
+    more: document({ maxBytes: 40 }).describe('At most 40 bytes of JSON').optional(),
   }),
   output: z.object({}),
   handle: () => ({}),
@@ -58,6 +59,29 @@ describe('a text', () => {
     expect(tool.announced.input_schema['properties']).toEqual({
       title: { type: 'string', description: '1 to 5 characters' },
       body: { type: 'string', description: 'At most 5 characters' },
+      more: {
+        type: 'object',
+        description: 'At most 40 bytes of JSON',
+        propertyNames: { type: 'string' },
+        additionalProperties: {},
+      },
     });
+  });
+});
+
+describe('a document', () => {
+  it('keeps its shape, with its names and texts as those of a text', () => {
+    const more = { 'e\u0301': ['e\u0301', 1, { a: null }] };
+    expect(check({ title: 'ok', more })).toEqual({ title: 'ok', more: { '\u00e9': ['\u00e9', 1, { a: null }] } });
+  });
+
+  it.each([
+    [{ a: { b: ['x\0'] } }, 'more holds a NUL character; remove it'],
+    [{ 'a\0': 1 }, 'more holds a NUL character; remove it'],
+    [{ a: 'x'.repeat(33) }, 'more has more than 40 bytes of JSON; shorten it'],
+    [{ a: 'ü'.repeat(17) }, 'more has more than 40 bytes of JSON; shorten it'],
+    [['a'], 'more must be an object; it is a list'],
+  ])('%j is refused', (more, message) => {
+    expect(refused({ title: 'ok', more })).toMatchObject({ kind: 'invalid_argument', message });
   });
 });

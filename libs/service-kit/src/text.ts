@@ -33,3 +33,34 @@ export const text = ({ max, blank = true }: TextBounds) =>
 /** The text in NFC, halves of surrogate pairs replaced; null where it holds NUL. */
 export const cleanText = (given: string): string | null =>
   given.includes('\0') ? null : given.toWellFormed().normalize('NFC');
+
+/**
+ * An argument that is an object of any shape and kept as it is, its texts treated like `text`. `maxBytes`: of its JSON.
+ * Errors: as of `text`.
+ */
+export const document = ({ maxBytes }: { maxBytes: number }) =>
+  z.record(z.string(), z.unknown()).transform((given, ctx): Record<string, unknown> => {
+    const refuse = (message: string, params?: Record<string, unknown>): never => {
+      ctx.addIssue({ code: 'custom', message, input: given, ...(params && { params }) });
+      return z.NEVER;
+    };
+    const actual = Buffer.byteLength(JSON.stringify(given));
+    if (actual > maxBytes) {
+      const params = { reason: 'too_large', details: { limit: maxBytes, actual } };
+      return refuse(`has more than ${maxBytes} bytes of JSON; shorten it`, params);
+    }
+    const clean = cleanValue(given);
+    return clean === null ? refuse('holds a NUL character; remove it') : (clean.value as Record<string, unknown>);
+  });
+
+function cleanValue(value: unknown): { value: unknown } | null {
+  if (typeof value === 'string') {
+    const clean = cleanText(value);
+    return clean === null ? null : { value: clean };
+  }
+  if (typeof value !== 'object' || value === null) return { value };
+  const entries = Object.entries(value).map(([name, inner]) => [cleanText(name), cleanValue(inner)] as const);
+  if (entries.some(([name, inner]) => name === null || inner === null)) return null;
+  const clean = entries.map(([name, inner]) => [name, inner?.value] as const);
+  return { value: Array.isArray(value) ? clean.map(([, inner]) => inner) : Object.fromEntries(clean) };
+}
