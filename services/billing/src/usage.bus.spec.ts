@@ -6,7 +6,9 @@ let billing: Billing;
 beforeAll(async () => {
   billing = await startBilling();
 });
-afterAll(() => billing[Symbol.asyncDispose]());
+afterAll(async () => {
+  await billing[Symbol.asyncDispose]();
+});
 
 let count = 0;
 /** A session and a project of its own for each test. */

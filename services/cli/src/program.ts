@@ -100,6 +100,7 @@ export function program(): Command {
 
   sessions(cortex, command, json);
   devices(cortex, command, json);
+  budgets(cortex, command, json);
   cortex.addCommand(bench());
   return strict(cortex);
 }
@@ -170,6 +171,21 @@ function devices(cortex: Command, command: Make, json: With): void {
   json(command(group, 'list', 'machines, and whether they are connected')).action(async (flags) =>
     (await import('./commands/device.js')).deviceList(flags),
   );
+}
+
+function budgets(cortex: Command, command: Make, json: With): void {
+  const group = cortex.command('budget').description('limits of spending; they warn, nothing is stopped by them');
+  json(command(group, 'show', 'the limits in force')).action(async (flags) =>
+    (await import('./commands/budget.js')).budgetShow(flags),
+  );
+  json(command(group, 'set', 'set both limits: of one project, or of all together'))
+    .requiredOption('--daily <usd>', 'US dollars a day')
+    .requiredOption('--monthly <usd>', 'US dollars a month')
+    .option('--project <name>', 'of this project alone')
+    .action(async (flags) => (await import('./commands/budget.js')).budgetSet(flags));
+  json(command(group, 'clear', 'let a project go by the limits of all projects again'))
+    .argument('<project>')
+    .action(async (project, flags) => (await import('./commands/budget.js')).budgetClear(project, flags));
 }
 
 /** The bench has its own command line, which only a run of it has to load. */
