@@ -5,8 +5,8 @@ export interface Page {
   status: number;
   headers: Headers;
   text: string;
-  /** Where the browser left the issuer for. */
-  left?: URL;
+  /** Where the browser left the issuer for, if it did. */
+  left: URL | null;
 }
 
 interface Sent {
@@ -35,7 +35,7 @@ export class Browser {
     const response = await fetch(url, { ...init, headers, redirect: 'manual' });
     for (const line of response.headers.getSetCookie()) this.#keep(line);
     const text = await response.text();
-    const page = { url: String(url), status: response.status, headers: response.headers, text };
+    const page = { url: String(url), status: response.status, headers: response.headers, text, left: null };
     const location = response.headers.get('location');
     if (location === null) return page;
     const next = new URL(location, url);
@@ -113,7 +113,7 @@ export class RawClient {
     const page = await browser.open(this.authorizeUrl(parameters));
     const { left, text } = await browser.submit(page, { code: loginCode, decision: 'allow' });
     const code = left?.searchParams.get('code');
-    if (code === null || code === undefined) throw new Error(`no code: ${left?.href ?? text}`);
+    if (!code) throw new Error(`no code: ${left?.href ?? text}`);
     return code;
   }
 
