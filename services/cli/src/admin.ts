@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ask, connectBus, type Bus } from '@cortex/bus';
+import { ask, connectBus, type Bus, type Log } from '@cortex/bus';
 import { PROVISIONER } from '@cortex/contracts/services';
 import type { Secrets } from '@cortex/service-kit';
 import type { Home } from './home.js';
@@ -20,19 +20,29 @@ export interface Admin {
 export async function withAdmin<T>(home: Home, work: (admin: Admin) => Promise<T>): Promise<T> {
   const state = assertRunning(home);
   const secrets = readSecrets(home);
+  return asProvisioner(state.nats_url, secrets, ({ bus, ask }) =>
+    work({ bus, ask, state, secrets, adminUrl: adminUrl(state, secrets, process.env) }),
+  );
+}
+
+/** On the bus under the name that makes and changes things; the connection is closed behind it. */
+export async function asProvisioner<T>(
+  nats_url: string,
+  secrets: Secrets,
+  work: (as: Pick<Admin, 'bus' | 'ask'>) => Promise<T>,
+  log?: Log,
+): Promise<T> {
   const bus = await connectBus({
-    servers: state.nats_url,
+    servers: nats_url,
     user: PROVISIONER,
     pass: secrets.bus[PROVISIONER],
     service: PROVISIONER,
     waitOnFirstConnect: false,
+    log,
   });
   try {
     return await work({
       bus,
-      state,
-      secrets,
-      adminUrl: adminUrl(state, secrets, process.env),
       ask: async (subject, args) => (await ask(bus, subject, request(args))).data as never,
     });
   } finally {

@@ -1,12 +1,14 @@
 import { once } from 'node:events';
+import { asProvisioner } from './admin.js';
 import { homeOf } from './home.js';
 import { messageOf } from './exit.js';
 import { loadDefinitions, provision, writeNatsConfig, type ProvisionTarget } from './provision.js';
 import { readSecrets } from './secrets.js';
+import { ensureDefaultWorkspace, type Owner } from './up/default-workspace.js';
 
 /**
- * Child of `up`: makes the bus permissions before nats-server starts, then provisions, and gives back the memory that all the
- * registries take. Says `config` and `done`, or what went wrong.
+ * Child of `up`: makes the bus permissions before nats-server starts, provisions, makes the workspace that a home begins with when the
+ * services are there, and gives back the memory that all the registries take. Says `config`, `done` and `workspace`, or what went wrong.
  */
 try {
   const home = homeOf();
@@ -19,6 +21,10 @@ try {
     if (level !== 'debug') console.error(JSON.stringify({ level, message, ...fields }));
   });
   process.send?.({ step: 'done' });
+  // Made by the services, once they are there.
+  const [{ owner }] = (await once(process, 'message')) as [{ owner: Owner | null }];
+  await asProvisioner(target.nats_url, secrets, ({ ask }) => ensureDefaultWorkspace(ask, owner));
+  process.send?.({ step: 'workspace' });
 } catch (error) {
   process.send?.({ error: messageOf(error) });
   process.exitCode = 1;

@@ -1,8 +1,8 @@
-import { connectBus, type Log } from '@cortex/bus';
-import { PROVISIONER } from '@cortex/contracts/services';
+import type { Log } from '@cortex/bus';
 import { consumersOf, provisionBus, provisionDatabase, type Provisionable } from '@cortex/eventstore';
 import type { Secrets } from '@cortex/service-kit';
 import { Client } from 'pg';
+import { asProvisioner } from './admin.js';
 import { writePrivate, type Home } from './home.js';
 import { loadServices } from './services.js';
 import { natsConfig } from './up/nats-config.js';
@@ -27,23 +27,8 @@ export async function provision(
   services: readonly Provisionable[],
   log?: Log,
 ): Promise<void> {
-  await Promise.all([bus(target.nats_url, secrets, services, log), database(target.admin_url, secrets, services, log)]);
-}
-
-async function bus(url: string, secrets: Secrets, services: readonly Provisionable[], log?: Log): Promise<void> {
-  const connection = await connectBus({
-    servers: url,
-    user: PROVISIONER,
-    pass: secrets.bus[PROVISIONER],
-    service: PROVISIONER,
-    waitOnFirstConnect: false,
-    log,
-  });
-  try {
-    await provisionBus({ nc: connection.nc, services, log });
-  } finally {
-    await connection.close();
-  }
+  const bus = asProvisioner(target.nats_url, secrets, ({ bus: { nc } }) => provisionBus({ nc, services, log }), log);
+  await Promise.all([bus, database(target.admin_url, secrets, services, log)]);
 }
 
 async function database(url: string, secrets: Secrets, services: readonly Provisionable[], log?: Log): Promise<void> {

@@ -17,6 +17,7 @@ import { ensureSecrets } from '../secrets.js';
 import { lastWords } from '../tail.js';
 import { audienceOf, ownerSub } from '../token.js';
 import { version } from '../version.js';
+import type { Owner } from './default-workspace.js';
 import { serviceEnvironment, withoutCredentials } from './environment.js';
 import { productionRefused, startIssuer, type Issuer } from './issuer.js';
 import { Kept } from './kept.js';
@@ -150,9 +151,17 @@ export class Supervisor {
       provisioned.resolve();
       tell('waiting for the services to be ready');
       await this.#untilReady();
+      await provisioner.makeWorkspace(this.#owner());
     } finally {
       provisioned.reject(new Error('never provisioned'));
     }
+  }
+
+  /** Null where tokens are somebody else's and nobody said who of theirs owns this home. */
+  #owner(): Owner | null {
+    const { env } = this.options;
+    if (this.#state.issuer === null && !env['CORTEX_OWNER_SUB']) return null;
+    return { issuer: this.#state.issuer ?? String(env['OAUTH_ISSUER']), sub: ownerSub(env) };
   }
 
   #adminUrl(): string {
@@ -307,12 +316,18 @@ export class Supervisor {
       });
     const configured = step('config');
     const done = step('done');
-    done.catch(() => undefined); // told by `provision`, or nobody asks any more
+    const workspace = step('workspace');
+    // Told by whoever waits for them, or nobody asks any more.
+    for (const one of [done, workspace]) one.catch(() => undefined);
     return {
       configured,
       provision: (adminUrl: string) => {
         child.send({ nats_url: this.#state.nats_url, admin_url: adminUrl });
         return done;
+      },
+      makeWorkspace: (owner: Owner | null) => {
+        child.send({ owner });
+        return workspace;
       },
     };
   }

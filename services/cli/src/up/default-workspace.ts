@@ -1,0 +1,50 @@
+import { isCortexError } from '@cortex/contracts/errors';
+import type { Admin } from '../admin.js';
+
+export const DEFAULT_WORKSPACE = 'default';
+const RULE = 'default-vendor-sync-write';
+
+/** Somebody at an issuer. */
+export interface Owner {
+  issuer: string;
+  sub: string;
+}
+
+interface Known {
+  members: { principal_id: string }[];
+  approval_mode: string | null;
+}
+
+/**
+ * The workspace that an embedded installation begins with: its owner is an admin, and nothing asks, since its tickets are local and its only
+ * person is the one who calls (architecture, ruling 15). Safe to repeat: what somebody has changed since stays, but the owner, who may have
+ * another subject or issuer by now, is let in. `owner` is null where nobody was named.
+ */
+export async function ensureDefaultWorkspace(ask: Admin['ask'], owner: Owner | null): Promise<void> {
+  const workspace_id = DEFAULT_WORKSPACE;
+  const { members, approval_mode } = (await known(ask)) ?? (await made(ask));
+  if (owner !== null) {
+    const { person_id } = await ask<{ person_id: string }>('cortex.cmd.mcp-edge.register_person', { ...owner });
+    if (!members.some(({ principal_id }) => principal_id === person_id))
+      await ask('cortex.cmd.team.set_member', { workspace_id, principal_id: person_id, role: 'admin' });
+  }
+  // The mode comes last: once one is set the rest was done, and a rule that an admin took away stays away.
+  if (approval_mode !== null) return;
+  const rule = { id: RULE, action_class: 'vendorSyncWrite', decision: 'allow' };
+  await ask('cortex.cmd.team.set_guard_rule', { workspace_id, rule });
+  await ask('cortex.cmd.team.set_approval_mode', { workspace_id, mode: 'write' });
+}
+
+async function known(ask: Admin['ask']): Promise<Known | null> {
+  try {
+    return await ask<Known>('cortex.query.team.workspace', { workspace_id: DEFAULT_WORKSPACE });
+  } catch (error) {
+    if (isCortexError(error) && error.kind === 'not_found') return null;
+    throw error;
+  }
+}
+
+async function made(ask: Admin['ask']): Promise<Known> {
+  await ask('cortex.cmd.team.upsert_workspace', { workspace_id: DEFAULT_WORKSPACE, name: 'Default' });
+  return { members: [], approval_mode: null };
+}
