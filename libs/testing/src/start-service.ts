@@ -39,6 +39,8 @@ export interface CallOptions {
   approval?: BusRequest['approval'];
   resume?: boolean;
   after?: number;
+  /** Of the query `approval_payload`: whose call it is about. */
+  tool?: string;
   deadlineMs?: number;
   traceparent?: string;
 }
@@ -195,7 +197,7 @@ function callsOf(
 
 function requestOf(args: Record<string, unknown>, options: CallOptions): BusRequest {
   const { principal, scope = {}, workspace = 'w1', key, deadlineMs = 10_000, call_id = randomUUID() } = options;
-  const { caller, mode, approval, resume, after, traceparent } = options;
+  const { caller, mode, approval, resume, after, tool, traceparent } = options;
   return {
     v: 1,
     call_id,
@@ -209,6 +211,7 @@ function requestOf(args: Record<string, unknown>, options: CallOptions): BusRequ
     ...(approval && { approval }),
     ...(resume && { resume }),
     ...(after !== undefined && { after }),
+    ...(tool !== undefined && { tool }),
     ...(traceparent !== undefined && { traceparent }),
   };
 }
