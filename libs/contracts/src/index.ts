@@ -4,6 +4,7 @@ export * from './envelope.js';
 export * from './errors.js';
 export * from './gating.js';
 export * from './ids.js';
+export * from './scopes.js';
 export * from './services.js';
 export * from './subjects.js';
 export * from './tool.js';

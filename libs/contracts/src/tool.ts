@@ -22,22 +22,6 @@ export const ACTION_CLASSES = Object.keys(ACTION_CLASS_DEFAULTS) as ActionClass[
 export type Tier = 'read' | 'write';
 export type WorkspaceRule = 'required' | 'optional' | 'none';
 
-/** Scopes of Cortex's own tools. Source: architecture, ruling 12. */
-export const SCOPES = {
-  read: 'mcp:cortex:read',
-  write: 'mcp:cortex:write',
-  devices: 'mcp:cortex:devices',
-  devicesRead: 'mcp:cortex:devices:read',
-  devicesWrite: 'mcp:cortex:devices:write',
-  devicesExec: 'mcp:cortex:devices:exec',
-  admin: 'mcp:cortex:admin',
-} as const;
-
-/** One scope that stands for others; the only built-in hierarchy. */
-export const SCOPE_IMPLIES: Readonly<Record<string, readonly string[]>> = {
-  [SCOPES.devices]: [SCOPES.devicesRead, SCOPES.devicesWrite, SCOPES.devicesExec],
-};
-
 /** A tool as its service announces it in `cortex_tools` and as the edge reads it. */
 export const AnnouncedTool = z.object({
   name: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),

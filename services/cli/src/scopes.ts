@@ -1,4 +1,4 @@
-import { SCOPES } from '@cortex/contracts';
+import { SCOPES } from '@cortex/contracts/scopes';
 
 /** What a scope lets its holder do, for a person who is asked to grant it; every scope that Cortex itself knows. */
 export const KNOWN_SCOPES: ReadonlyMap<string, string> = new Map([
