@@ -40,7 +40,7 @@ export const ACCESS: readonly AccessRow[] = [
     (name): AccessRow => ({ subject: `cortex.cmd.team.${name}`, owner: 'team', senders: [PROVISIONER] }),
   ),
   { subject: 'cortex.query.team.workspaces', owner: 'team', senders: [PROVISIONER] },
-  { subject: 'cortex.query.team.workspace', owner: 'team', senders: [PROVISIONER] },
+  { subject: 'cortex.query.team.workspace', owner: 'team', senders: ['session', PROVISIONER] },
   ...['open_session', 'end_session', 'issue_token'].map((name): AccessRow => ({
     subject: `cortex.cmd.session.${name}`,
     owner: 'session',

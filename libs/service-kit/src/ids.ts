@@ -38,8 +38,8 @@ export function idsOf(request: BusRequest, name: string): CallIds {
 
 const V7_TIME = /^([0-9a-f]{8})-([0-9a-f]{4})-7/;
 
-/** A UUID of a hash: version 7 with the time of the call where its id tells one, else version 8. */
-function uuidOf(text: string, call: string): string {
+/** A UUID that is made of a text: version 7 with the time of the call where its id tells one, else version 8. */
+export function uuidOf(text: string, call = ''): string {
   const bytes = createHash('sha256').update(text).digest().subarray(0, 16);
   const time = V7_TIME.exec(call);
   if (time) bytes.write(time[1]! + time[2]!, 0, 6, 'hex');

@@ -3,6 +3,7 @@ export type { ToolContext } from './context.js';
 export { defineCommand, defineQuery, type Endpoint } from './endpoint.js';
 export { HealthRegistry, type Check } from './health.js';
 export { ServiceHost } from './host.js';
+export { uuidOf } from './ids.js';
 export { limit } from './limit.js';
 export { Metrics } from './metrics.js';
 export { opsRoutes, type OpsRoutes } from './ops.js';

@@ -1,5 +1,6 @@
 import { defineService, ServiceKit } from '@cortex/service-kit';
 import { Module } from '@nestjs/common';
+import { deliver } from './commands/deliver.js';
 import { endSession } from './commands/end-session.js';
 import { issueToken } from './commands/issue-token.js';
 import { openSession } from './commands/open-session.js';
@@ -11,6 +12,7 @@ import { migrations } from './projections/tables.js';
 import { jwks } from './queries/jwks.js';
 import { sessionQuery } from './queries/session.js';
 import { sessionsQuery } from './queries/sessions.js';
+import { executions } from './reactors/executions.reactor.js';
 import { tools } from './tools/registry.js';
 
 export const sessionService = defineService({
@@ -18,8 +20,9 @@ export const sessionService = defineService({
   config,
   tools,
   queries: [jwks, sessionQuery, sessionsQuery],
-  commands: [openSession, issueToken, endSession],
+  commands: [openSession, issueToken, endSession, deliver],
   projections: [sessions],
+  reactors: [executions],
   migrations,
   providers: [SessionKeys, SessionTokens],
 });

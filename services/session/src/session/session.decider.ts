@@ -1,4 +1,4 @@
-import { conflict, failedPrecondition, notFound } from '@cortex/contracts';
+import { failedPrecondition, notFound } from '@cortex/contracts';
 import type { DeliveryOrigin, SessionEvent } from '@cortex/contracts/session';
 import { defineDecider } from '@cortex/eventstore';
 
@@ -49,8 +49,7 @@ export const session = defineDecider<SessionCommand, SessionEvent, SessionState>
         if (state.status === 'none') throw unknownSession();
         const { message_id, origin, text, tag } = command;
         if (state.recent.includes(message_id)) return [];
-        if (state.status === 'ended')
-          throw conflict('session_id', 'has ended meanwhile', 'deliver to its channel again');
+        if (state.status === 'ended') throw sessionEnded();
         return [{ type: 'MessageDelivered', data: { message_id, origin, delivery: 'held', text, tag } }];
       }
     }

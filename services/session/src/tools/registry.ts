@@ -1,4 +1,5 @@
 import type { Tool } from '@cortex/service-kit';
+import { cortexContext } from './cortex-context.tool.js';
 
-/** Every tool of the service, in the order in which it is listed. None yet. */
-export const tools: Tool[] = [];
+/** Every tool of the service, in the order in which it is listed. */
+export const tools: Tool[] = [cortexContext];
