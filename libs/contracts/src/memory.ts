@@ -1,16 +1,4 @@
-/** Who a grant may be for: the roles that an agent can have. `general` is the default. */
-export const AGENT_ROLES = [
-  'ceo',
-  'coder',
-  'reviewer',
-  'qa',
-  'designer',
-  'security',
-  'devops',
-  'pm',
-  'general',
-] as const;
-export type AgentRole = (typeof AGENT_ROLES)[number];
+import type { AgentRole } from './agent.js';
 
 /** What a role may do with a domain; no grant means `read`. */
 export const MEMORY_PERMISSIONS = ['none', 'read', 'write'] as const;

@@ -1,7 +1,8 @@
-import { notFound } from '@cortex/contracts';
-import { AGENT_ROLES, type AgentRole } from '@cortex/contracts/memory';
+import { Id, notFound } from '@cortex/contracts';
+import { AGENT_ROLES, type AgentRole } from '@cortex/contracts/agent';
 import type { ToolContext } from '@cortex/service-kit';
 import { z } from 'zod';
+import { agents } from './projections/agents.projection.js';
 
 /** In whose name a call acts. */
 export interface Actor {
@@ -11,9 +12,9 @@ export interface Actor {
   role: AgentRole | null;
 }
 
-/** The arguments that name oneself; a person may act in a role, an agent's own always wins. */
+/** The arguments that name oneself: an agent is who its token says, whatever they hold. */
 export const actorArguments = {
-  agent_id: z.string().describe('Your own id; filled in for agents').optional(),
+  agent_id: Id.describe('The agent in whose name a person acts; filled in for agents').optional(),
   agent_role: z
     .string()
     .transform((role, issues) => {
@@ -26,17 +27,28 @@ export const actorArguments = {
     .optional(),
 };
 
+export interface ActorArguments {
+  agent_id?: string | undefined;
+  agent_role?: AgentRole | undefined;
+}
+
 /** Errors: `not_found` (agent_id), when a person speaks for an agent that the workspace does not have. */
-export function actorOf(
-  args: { agent_id?: string | undefined; agent_role?: AgentRole | undefined },
-  { caller, scope }: Pick<ToolContext, 'caller' | 'scope'>,
-): Actor {
+export async function actorOf(ctx: ToolContext, { agent_id, agent_role }: ActorArguments = {}): Promise<Actor> {
+  const { caller, scope } = ctx;
   if (caller.type !== 'user') {
-    const role = AGENT_ROLES.find((one) => caller.roles.includes(one)) ?? 'general';
-    return { id: scope.agent_id ?? caller.id, role };
+    const id = scope.agent_id ?? caller.id;
+    return { id, role: (await roleOf(ctx, id)) ?? 'general' };
   }
-  if (args.agent_id !== undefined && args.agent_id !== caller.id) {
+  if (agent_id === undefined) return { id: caller.id, role: agent_role ?? null };
+  const role = await roleOf(ctx, agent_id);
+  if (role === undefined) {
     throw notFound('agent_id', 'names no agent of this workspace', 'leave it out to act in your own name');
   }
-  return { id: caller.id, role: args.agent_role ?? null };
+  return { id: agent_id, role: agent_role ?? role };
+}
+
+async function roleOf(ctx: ToolContext, agent_id: string): Promise<AgentRole | undefined> {
+  const db = await ctx.read(agents);
+  const row = await db.selectFrom('agents').select('role').where('agent_id', '=', agent_id).executeTakeFirst();
+  return row?.role;
 }

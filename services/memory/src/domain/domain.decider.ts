@@ -1,5 +1,6 @@
 import { permissionDenied } from '@cortex/contracts';
-import { AGENT_ROLES, type AgentRole, type DomainEvent, type MemoryPermission } from '@cortex/contracts/memory';
+import { AGENT_ROLES, type AgentRole } from '@cortex/contracts/agent';
+import type { DomainEvent, MemoryPermission } from '@cortex/contracts/memory';
 import { defineDecider } from '@cortex/eventstore';
 import { parseDomain } from './slug.js';
 import { SYSTEM_DOMAINS } from './system-domains.js';

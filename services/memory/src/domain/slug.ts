@@ -1,4 +1,4 @@
-import { invalidArgument } from '@cortex/contracts';
+import { hashedToken, invalidArgument } from '@cortex/contracts';
 
 /** A domain's full slug taken apart. */
 export interface DomainSlug {
@@ -19,6 +19,10 @@ export const slugify = (text: string): string =>
     .replace(/[^a-z0-9\s_-]/g, '')
     .replace(/[\s_-]+/g, '-')
     .replace(/^-|-$/g, '');
+
+/** The scope slug of a repository; a name without a letter of `a-z` is hashed. */
+export const repoSlug = (full_name: string): string =>
+  slugify(full_name.replaceAll('/', '-')) || hashedToken(full_name);
 
 /** The slug of a domain named by a caller. Errors: `invalid_argument` (domain). */
 export function domainSlug(name: string, repo: string | null): DomainSlug {

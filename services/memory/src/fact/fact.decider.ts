@@ -68,8 +68,8 @@ export const fact = defineDecider<FactCommand, FactEvent, State>({
     }
     const recorded: FactEvent = { type: 'MemoryFactRecorded', data: { fact: proposed } };
     const contradictions = contradictionsOf(proposed, others);
-    const lost = contradictions.some(({ loser }) => loser === proposed.id);
-    const linked = lost ? [] : related;
+    const losers = new Set(contradictions.map(({ loser }) => loser));
+    const linked = losers.has(proposed.id) ? [] : related.filter(({ id }) => !losers.has(id));
     return [
       recorded,
       ...contradictions.flatMap(settled),

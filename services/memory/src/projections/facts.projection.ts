@@ -11,7 +11,7 @@ import type { MemoryDb } from './tables.js';
 export const facts = defineProjection<FactEvent, MemoryDb>({
   name: 'facts_v1',
   subject: 'cortex.evt.memory.*.fact.*',
-  tables: ['facts', 'fact_terms', 'fact_totals'],
+  tables: ['facts', 'fact_terms', 'fact_links', 'fact_totals'],
   on: {
     MemoryFactRecorded: ({ workspace, at, seq, data: { fact } }, tx) => {
       const counts = termCounts(`${fact.topic} ${fact.content}`);
@@ -68,20 +68,29 @@ export const facts = defineProjection<FactEvent, MemoryDb>({
         })
         .execute(),
     MemoryFactSuperseded: ({ workspace, at, data: { fact_id, superseded_by } }, tx) =>
-      Promise.all([
-        // Before the fact itself, since it asks whether the fact counted until now.
-        sql`
-          update fact_totals t set facts = t.facts - 1, tokens = t.tokens - f.tokens
-            from facts f
-           where t.workspace_id = ${workspace} and f.workspace_id = ${workspace} and f.id = ${fact_id}
-             and f.superseded_by is null`.execute(tx),
-        tx.deleteFrom('fact_terms').where('workspace_id', '=', workspace).where('fact_id', '=', fact_id).execute(),
-        tx
-          .updateTable('facts')
-          .where('workspace_id', '=', workspace)
-          .where('id', '=', fact_id)
-          .set({ superseded_by, updated_at: at })
-          .execute(),
-      ]),
+      tx
+        .with('gone', (db) =>
+          db
+            .updateTable('facts')
+            .where('workspace_id', '=', workspace)
+            .where('id', '=', fact_id)
+            .where('superseded_by', 'is', null)
+            .set({ superseded_by, updated_at: at })
+            .returning(['workspace_id', 'tokens']),
+        )
+        .with('words', (db) =>
+          db.deleteFrom('fact_terms').where('workspace_id', '=', workspace).where('fact_id', '=', fact_id),
+        )
+        .updateTable('fact_totals as t')
+        .from('gone')
+        .whereRef('t.workspace_id', '=', 'gone.workspace_id')
+        .set({ facts: sql<number>`t.facts - 1`, tokens: sql<number>`t.tokens - gone.tokens` })
+        .execute(),
+    MemoryFactsLinked: ({ workspace, data: { source, target, weight } }, tx) =>
+      tx
+        .insertInto('fact_links')
+        .values({ workspace_id: workspace, source, target, weight })
+        .onConflict((oc) => oc.columns(['workspace_id', 'source', 'target']).doUpdateSet({ weight }))
+        .execute(),
   },
 });

@@ -1,10 +1,22 @@
-import type { AgentRole, MemoryPermission, MemoryType, Veracity } from '@cortex/contracts/memory';
+import type { AgentRole } from '@cortex/contracts/agent';
+import type { MemoryPermission, MemoryType, Veracity } from '@cortex/contracts/memory';
 import { defineMigrations } from '@cortex/eventstore';
 import { sql, type ColumnType, type Kysely } from 'kysely';
 
 type Time = ColumnType<Date, string, string>;
 
 export interface MemoryDb {
+  /** Source: AgentRegistered of team. */
+  agents: { workspace_id: string; agent_id: string; role: AgentRole };
+  /** Source: RepoAdded of review. */
+  repos: {
+    workspace_id: string;
+    repo_id: string;
+    /** `owner/name`. */
+    full_name: string;
+    /** As a scope of domains. */
+    slug: string;
+  };
   /** Source: MemoryDomainCreated. */
   domains: {
     workspace_id: string;
@@ -56,6 +68,8 @@ export interface MemoryDb {
     seq: ColumnType<string, number, never>;
     valid_until: ColumnType<Date | null, string | null, never>;
   };
+  /** Which facts are related; walked in both directions. Source: MemoryFactsLinked. */
+  fact_links: { workspace_id: string; source: string; target: string; weight: number };
   /** Number and tokens of the facts that are not superseded, expired ones among them. */
   fact_totals: {
     workspace_id: string;
@@ -119,6 +133,30 @@ export const migrations = defineMigrations({
         constraint fact_terms_pk primary key (workspace_id, term, fact_id)
           include (tf, tokens, domain, seq, valid_until))`.execute(db);
       await db.schema.createIndex('fact_terms_of_fact').on('fact_terms').columns(['workspace_id', 'fact_id']).execute();
+      await db.schema
+        .createTable('fact_links')
+        .addColumn('workspace_id', 'text', (column) => column.notNull())
+        .addColumn('source', 'text', (column) => column.notNull())
+        .addColumn('target', 'text', (column) => column.notNull())
+        .addColumn('weight', 'float8', (column) => column.notNull())
+        .addPrimaryKeyConstraint('fact_links_pk', ['workspace_id', 'source', 'target'])
+        .execute();
+      await db.schema.createIndex('fact_links_back').on('fact_links').columns(['workspace_id', 'target']).execute();
+      await db.schema
+        .createTable('agents')
+        .addColumn('workspace_id', 'text', (column) => column.notNull())
+        .addColumn('agent_id', 'text', (column) => column.notNull())
+        .addColumn('role', 'text', (column) => column.notNull())
+        .addPrimaryKeyConstraint('agents_pk', ['workspace_id', 'agent_id'])
+        .execute();
+      await db.schema
+        .createTable('repos')
+        .addColumn('workspace_id', 'text', (column) => column.notNull())
+        .addColumn('repo_id', 'text', (column) => column.notNull())
+        .addColumn('full_name', 'text', (column) => column.notNull())
+        .addColumn('slug', 'text', (column) => column.notNull())
+        .addPrimaryKeyConstraint('repos_pk', ['workspace_id', 'repo_id'])
+        .execute();
       await db.schema
         .createTable('fact_totals')
         .addColumn('workspace_id', 'text', (column) => column.primaryKey())

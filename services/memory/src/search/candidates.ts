@@ -1,8 +1,7 @@
-import type { AgentRole } from '@cortex/contracts/memory';
+import type { AgentRole } from '@cortex/contracts/agent';
 import { sql, type Kysely } from 'kysely';
 import { domainSlug } from '../domain/slug.js';
 import type { MemoryDb } from '../projections/tables.js';
-import { tokens } from './tokens.js';
 
 /** What of the workspace's facts a search looks at. */
 export interface Scope {
@@ -60,14 +59,17 @@ async function hiddenFrom(db: Kysely<MemoryDb>, role: AgentRole): Promise<string
 }
 
 /**
- * The facts whose topic and content hold words of the query, by BM25 (k1 1.2, b 0.75) over the active facts of the whole
+ * The facts whose topic and content hold some of the tokens, each given once, by BM25 (k1 1.2, b 0.75) over the active facts of the whole
  * workspace; of equals the newer first. Word statistics leave the scope's domains out on purpose: a rare word is rare
  * whichever domain is searched.
  */
-export async function lexical(db: Kysely<MemoryDb>, query: string, scope: Scope, most: number): Promise<Hit[]> {
-  const terms = [...new Set(tokens(query))];
+export async function lexical(
+  db: Kysely<MemoryDb>,
+  terms: readonly string[],
+  { now, domains }: Scope,
+  most: number,
+): Promise<Hit[]> {
   if (terms.length === 0) return [];
-  const { now, domains } = scope;
   const { rows } = await sql<Hit>`
     with hits as materialized (
       select term, fact_id, tf, tokens, domain, seq from fact_terms
@@ -91,25 +93,53 @@ export async function lexical(db: Kysely<MemoryDb>, query: string, scope: Scope,
 }
 
 /** The newest active facts, newest first. */
-export async function newest(db: Kysely<MemoryDb>, { now, domains }: Scope, most: number): Promise<string[]> {
-  let query = db
-    .selectFrom('facts')
-    .select('id')
-    .where('superseded_by', 'is', null)
-    .where((eb) => eb.or([eb('valid_until', 'is', null), eb('valid_until', '>', sql<Date>`${now}::timestamptz`)]));
-  if (domains !== null) query = query.where('domain', 'in', domains.length > 0 ? domains : ['']);
-  const rows = await query.orderBy('seq', 'desc').limit(most).execute();
+export async function newest(db: Kysely<MemoryDb>, scope: Scope, most: number): Promise<string[]> {
+  const rows = await active(db, scope).select('f.id').orderBy('f.seq', 'desc').limit(most).execute();
   return rows.map(({ id }) => id);
 }
 
-/** The facts themselves, by id. */
-export async function candidates(db: Kysely<MemoryDb>, ids: readonly string[]): Promise<Map<string, Candidate>> {
+/** Those of the facts that are active and in the scope, by id. */
+export async function candidates(
+  db: Kysely<MemoryDb>,
+  ids: readonly string[],
+  scope: Scope,
+): Promise<Map<string, Candidate>> {
   if (ids.length === 0) return new Map();
-  const rows = await db
-    .selectFrom('facts')
-    .select(['id', 'domain', 'topic', 'content', 'memory_type', 'confidence', 'seq', 'created_at'])
-    .where('id', 'in', ids)
-    .where('superseded_by', 'is', null)
+  const rows = await active(db, scope)
+    .select(['f.id', 'f.domain', 'f.topic', 'f.content', 'f.memory_type', 'f.confidence', 'f.seq', 'f.created_at'])
+    .where('f.id', 'in', ids)
     .execute();
   return new Map(rows.map((row) => [row.id, { ...row, seq: Number(row.seq) }]));
+}
+
+/** The active facts of the scope that a link leads to from one of these, and over which weight. */
+export async function neighbours(
+  db: Kysely<MemoryDb>,
+  ids: readonly string[],
+  scope: Scope,
+  most: number,
+): Promise<{ from: string; id: string; weight: number }[]> {
+  if (ids.length === 0) return [];
+  const onwards = db
+    .selectFrom('fact_links')
+    .select(['source as from', 'target as to', 'weight'])
+    .where('source', 'in', ids)
+    .unionAll(
+      db.selectFrom('fact_links').select(['target as from', 'source as to', 'weight']).where('target', 'in', ids),
+    );
+  return active(db, scope)
+    .innerJoin(onwards.as('l'), 'l.to', 'f.id')
+    .select(['l.from', 'f.id', 'l.weight'])
+    .orderBy('l.weight', 'desc')
+    .orderBy('f.id')
+    .limit(most)
+    .execute();
+}
+
+function active(db: Kysely<MemoryDb>, { now, domains }: Scope) {
+  const query = db
+    .selectFrom('facts as f')
+    .where('f.superseded_by', 'is', null)
+    .where(sql<boolean>`(f.valid_until is null or f.valid_until > ${now}::timestamptz)`);
+  return domains === null ? query : query.where(sql<boolean>`f.domain = any(${domains}::text[])`);
 }

@@ -1,9 +1,10 @@
 import { notFound } from '@cortex/contracts';
 import { MEMORY_TYPES, VERACITIES } from '@cortex/contracts/memory';
-import { defineTool } from '@cortex/service-kit';
+import { defineTool, text } from '@cortex/service-kit';
 import { z } from 'zod';
 import { actorArguments, actorOf } from '../actor.js';
 import { optionalTrimmed, trimmed } from '../arguments.js';
+import { findRepo, repoArgument } from '../domain/find-repo.js';
 import { domainSlug } from '../domain/slug.js';
 import { recordFact } from '../fact/record-fact.js';
 
@@ -26,7 +27,9 @@ export const proposeFact = defineTool({
   actions: [],
   workspace: 'required',
   input: z.object({
-    domain: z.string().describe('Group of facts, such as "auth flow"; made if it is new. 1 to 64 characters as a slug'),
+    domain: text({ max: 200 }).describe(
+      'Group of facts, such as "auth flow"; made if it is new. 1 to 64 characters as a slug',
+    ),
     topic: trimmed(120).describe('Headline, 1 to 120 characters; facts are compared within their topic'),
     content: trimmed(4000).describe('The fact in markdown, 1 to 4000 characters'),
     domain_label: optionalTrimmed(80).describe('Name of the domain for people, if it is new; at most 80 characters'),
@@ -39,7 +42,7 @@ export const proposeFact = defineTool({
       .optional()
       .describe('ISO 8601 time from which it no longer holds; in the future'),
     source_observation_ids: z.array(z.string()).max(50).default([]).describe('Your own observations that it rests on'),
-    repo: z.string().optional().describe('Scope of the domain: a repository by id, owner/name or slug'),
+    repo: repoArgument('Scope of the domain, default the whole workspace'),
     ...actorArguments,
   }),
   output: z.object({
@@ -56,14 +59,11 @@ export const proposeFact = defineTool({
     conflicts_resolved: z.number().int().optional().describe('Contradictions with other facts that were settled'),
   }),
   async handle(args, ctx) {
-    const author = actorOf(args, ctx);
+    const author = await actorOf(ctx, args);
     if (args.source_observation_ids.length > 0) {
       throw notFound('source_observation_ids', 'names no observation of yours', 'leave it out');
     }
-    if (args.repo !== undefined) {
-      throw notFound('repo', 'names no repository of this workspace', 'leave it out for the whole workspace');
-    }
-    const slug = domainSlug(args.domain, null);
+    const slug = domainSlug(args.domain, await findRepo(ctx, args.repo));
     const outcome = await recordFact(ctx, {
       slug,
       topic: args.topic,

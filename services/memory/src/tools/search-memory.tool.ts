@@ -1,9 +1,9 @@
-import { notFound } from '@cortex/contracts';
 import { MEMORY_TYPES } from '@cortex/contracts/memory';
-import { defineTool } from '@cortex/service-kit';
+import { defineTool, text } from '@cortex/service-kit';
 import { z } from 'zod';
 import { actorOf } from '../actor.js';
 import { trimmed } from '../arguments.js';
+import { findRepo, repoArgument } from '../domain/find-repo.js';
 import { parseDomain } from '../domain/slug.js';
 import { domains } from '../projections/domains.projection.js';
 import { facts } from '../projections/facts.projection.js';
@@ -30,11 +30,10 @@ export const searchMemory = defineTool({
   input: z.object({
     query: trimmed(1000).describe('What to look for in plain words, 1 to 1000 characters'),
     mode: z.enum(SEARCH_MODES).default('hybrid').describe('Default hybrid'),
-    domain: z
-      .string()
+    domain: text({ max: 400 })
       .optional()
       .describe('Only this domain: a name stands for it in every scope, a full slug for itself'),
-    repo: z.string().optional().describe('A repository by id, owner/name or slug, whose facts are to come first'),
+    repo: repoArgument('Its facts come first'),
     limit: z
       .unknown()
       .meta({ description: `At most so many, 1 to ${MOST}; default ${DEFAULT}`, default: DEFAULT })
@@ -63,14 +62,12 @@ export const searchMemory = defineTool({
     degraded: z.array(z.string()).describe('Kinds of search that the mode asks for and that could not run'),
   }),
   async handle({ query, mode, domain, repo, limit }, ctx) {
-    if (repo !== undefined) {
-      throw notFound('repo', 'names no repository of this workspace', 'leave it out for the whole workspace');
-    }
-    const role = ctx.caller.type === 'user' ? null : actorOf({}, ctx).role;
+    const first = await findRepo(ctx, repo);
+    const { role } = await actorOf(ctx);
     await ctx.read(domains);
     const db = await ctx.read(facts);
     const scope = { now: ctx.now(), domains: await readableDomains(db, domain, role) };
-    const found = await searchFacts(db, { query, mode, scope, repo: null, limit });
+    const found = await searchFacts(db, { query, mode, scope, repo: first, limit });
     if (mode === 'hybrid' && found.facts.length > 0) {
       const fact_ids = found.facts.map(({ fact }) => fact.id);
       await ctx.execute(recall, ctx.newId(), { type: 'RecallFacts', fact_ids, mode });
