@@ -218,6 +218,8 @@ describe('the page', () => {
     const stranger = new Browser();
     expect((await stranger.open(page.url)).status).toBe(400);
     expect((await stranger.submit(page, { code: issuer.loginCode })).status).toBe(400);
+    const resumed = await stranger.open(page.url.replace('/login/', '/authorize/'));
+    expect(resumed).toMatchObject({ status: 400, left: null });
   });
 
   it('T07 takes no form from another site, not even with the right code', async () => {
@@ -270,6 +272,7 @@ describe('the issuer', () => {
         jwks_uri: `${issuer.url}/.well-known/jwks.json`,
         code_challenge_methods_supported: ['S256'],
         response_types_supported: ['code'],
+        response_modes_supported: ['query'],
         grant_types_supported: ['authorization_code', 'refresh_token'],
         authorization_response_iss_parameter_supported: true,
       });
@@ -357,6 +360,25 @@ describe('a code', () => {
     const { page } = await waiting({ redirect_uri });
     expect(page).toMatchObject({ status: 400, left: null });
     expect(page.text).toContain('invalid_redirect_uri');
+  });
+});
+
+describe('a browser', () => {
+  it.each([
+    ['an unknown scope', { scope: 'nonsense' }, 'invalid_scope'],
+    ['another resource', { resource: 'https://evil.example' }, 'invalid_target'],
+    ['no page', { prompt: 'none' }, 'login_required'],
+    ['a form that sends itself', { prompt: 'none', response_mode: 'form_post' }, 'response_mode must be query'],
+  ])('is not sent on to another machine by a link that asks for %s', async (_what, parameters, error) => {
+    const { page } = await waiting(parameters, { redirect_uris: ['https://evil.example/cb'] });
+    expect(page).toMatchObject({ status: 400, left: null, text: expect.stringContaining(error) });
+  });
+
+  it('is sent to another machine when the owner allowed it there', async () => {
+    const { browser, page } = await waiting({}, { redirect_uris: ['https://a.example/cb'] });
+    const after = await browser.submit(page, { code: issuer.loginCode });
+    expect(after.left?.origin).toBe('https://a.example');
+    expect(allowed(after)).toBe(true);
   });
 });
 

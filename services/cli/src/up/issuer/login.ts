@@ -24,15 +24,12 @@ export class Login {
       return send(res, 400, messagePage('Start again', `${text} Start it again in the client.`));
     }
     const scopes = scopesOf(waiting).filter((scope) => KNOWN_SCOPES.has(scope));
-    if (scopes.length === 0) {
-      const known = [...KNOWN_SCOPES.keys()].join(' ');
-      return this.#refuse(req, res, 'invalid_scope', `scope names none that is known here; ask for some of ${known}`);
-    }
     if (req.method !== 'POST') return this.#show(res, 200, waiting, scopes);
     const form = await bodyOf(req);
     if (form === null) return send(res, 413, messagePage('Too much', 'The form holds more than a login code.'));
     if (form.get('decision') === 'deny') {
-      return this.#refuse(req, res, 'access_denied', 'the owner did not allow it');
+      const error_description = 'the owner did not allow it';
+      return this.provider.interactionFinished(req, res, { error: 'access_denied', error_description });
     }
     const { ok, locked } = this.code.check(form.get('code') ?? '');
     if (ok) return this.#allow(req, res, waiting, scopes);
@@ -80,10 +77,6 @@ export class Login {
     const grantId = await grant.save();
     const login = { accountId: this.owner, remember: false };
     await this.provider.interactionFinished(req, res, { login, consent: { grantId } });
-  }
-
-  #refuse(req: IncomingMessage, res: ServerResponse, error: string, error_description: string): Promise<void> {
-    return this.provider.interactionFinished(req, res, { error, error_description });
   }
 }
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Secrets } from '@cortex/service-kit';
 import { errors, interactionPolicy, Provider, type JWK } from 'oidc-provider';
-import { KNOWN_SCOPES, OWNER_SCOPES } from '../../scopes.js';
+import { KNOWN_SCOPES } from '../../scopes.js';
+import { begin, knownOf, PROTOCOL_SCOPES, showError } from './authorize.js';
 import { LOGIN, ROUTES } from './front.js';
-import { messagePage } from './page.js';
 import { GRANT_TYPES, tidyRegistration } from './registration.js';
 import { resourceCheck } from './resource.js';
 import type { IssuerStore } from './store.js';
@@ -25,8 +25,6 @@ const DAY_S = 24 * HOUR_S;
 /** Of a login as a whole, however often its tokens are renewed. */
 const GRANT_S = 90 * DAY_S;
 const REFRESH_S = 30 * DAY_S;
-/** Those of the library that are no right at Cortex. */
-const PROTOCOL_SCOPES = ['openid', 'offline_access'];
 
 /**
  * OAuth 2.1 for one person: code with PKCE (S256), dynamic registration, resource indicators, refresh tokens that are used
@@ -55,6 +53,9 @@ export function makeProvider(options: ProviderOptions): Provider {
     features: {
       devInteractions: { enabled: false },
       userinfo: { enabled: false },
+      // The edge knows bearer tokens only.
+      dPoP: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
       rpInitiatedLogout: { enabled: false },
       registration: { enabled: true, issueRegistrationAccessToken: false },
       revocation: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
@@ -62,9 +63,12 @@ export function makeProvider(options: ProviderOptions): Provider {
         enabled: true,
         defaultResource: () => canonicalUri,
         useGrantedResource: () => true,
-        getResourceServerInfo: (_ctx, resource) => {
+        getResourceServerInfo: ({ oidc }, resource) => {
           if (!isOurs(resource)) throw new errors.InvalidTarget(`resource is not this server; ask for ${canonicalUri}`);
           const scope = [...KNOWN_SCOPES.keys()].join(' ');
+          if (oidc.route === 'authorization' && knownOf(oidc.params?.['scope']).length === 0) {
+            throw new errors.InvalidScope(`scope names none that is known here; ask for some of ${scope}`, scope);
+          }
           return { scope, audience, accessTokenFormat: 'jwt', jwt: { sign: { alg: 'RS256' } }, accessTokenTTL: HOUR_S };
         },
       },
@@ -94,31 +98,20 @@ export function makeProvider(options: ProviderOptions): Provider {
     fetch: async () => {
       throw new Error('the issuer fetches nothing');
     },
-    renderError: (ctx, { error, error_description }) => {
-      const { html, csp } = messagePage(
-        'This login cannot go on',
-        `${error}: ${error_description ?? 'no more is known'}`,
-      );
-      ctx.set('content-security-policy', csp);
-      ctx.type = 'html';
-      ctx.body = html;
-    },
+    renderError: (ctx, { error, error_description }) => showError(ctx, error, error_description),
   });
   provider.on('server_error', (_ctx, error) => tell(`issuer: ${error.stack ?? error.message}`));
   provider.use(async (ctx, next) => {
-    if (ctx.path === ROUTES.authorization && typeof (ctx.query['scope'] ?? '') === 'string') {
-      ctx.query = { ...ctx.query, scope: withDefault(String(ctx.query['scope'] ?? '')) };
-    }
+    if (ctx.path === ROUTES.authorization) return begin(ctx, next, url);
     await next();
+    // The library has others that cannot be turned off.
+    if (isDocument(ctx.body)) ctx.body = { ...ctx.body, response_modes_supported: ['query'] };
   });
   return provider;
 }
 
-/** Who asks for no right at Cortex gets those that `cortex token` gives. */
-function withDefault(scope: string): string {
-  const asked = scope.split(' ').filter(Boolean);
-  return asked.every((one) => PROTOCOL_SCOPES.includes(one)) ? [...asked, ...OWNER_SCOPES.split(' ')].join(' ') : scope;
-}
+const isDocument = (body: unknown): body is Record<string, unknown> =>
+  typeof body === 'object' && body !== null && 'response_modes_supported' in body;
 
 /** One page for login and consent, whatever cookie the browser has; `prompt=none` therefore always fails. */
 function everyTime(): interactionPolicy.Prompt[] {
