@@ -1,5 +1,5 @@
 import { NO_WORKSPACE } from '@cortex/contracts';
-import { tenantDb } from '@cortex/eventstore';
+import { tenantDb, waitFor } from '@cortex/eventstore';
 import { CONFIG, HOST, type ServiceHost, type ToolContext } from '@cortex/service-kit';
 import { sql, type Kysely } from 'kysely';
 import { dayOf, monthOf, type Period } from '../calendar.js';
@@ -8,7 +8,6 @@ import { toUsd } from '../money.js';
 import type { Overspend } from '../overspend/overspend.decider.js';
 import type { BillingDb } from '../projections/tables.js';
 import { costEntries } from '../projections/cost-entries.projection.js';
-import { budgets } from '../projections/budgets.projection.js';
 import { DEFAULT_BUDGET } from './budget.decider.js';
 
 type Limits = { daily_usd: number; monthly_usd: number };
@@ -69,11 +68,17 @@ const noteOf = (use: Pick<Overspend, 'project' | 'period' | 'limit_usd'>): strin
 export const nameOf = ({ project, period }: Pick<Overspend, 'project' | 'period'>): string =>
   `the ${period === 'day' ? 'daily' : 'monthly'} budget of ${project === null ? 'all projects' : `project ${project}`}`;
 
-/** A sentence for each budget of the project that is used up now. The amount spent is not in it: it may be others'. */
-export async function budgetNotes(ctx: ToolContext, project: string): Promise<string[]> {
-  await ctx.read(costEntries);
-  await ctx.read(budgets);
-  const { pool } = ctx.get<ServiceHost>(HOST);
+/** Who reported spending is not to wait for a view that is behind. */
+const NOTES_WAIT_MS = 250;
+
+/**
+ * A sentence for each budget of the project that is used up now, with the record at `seq` if the view has it soon. The
+ * amount spent is not in it: it may be others'.
+ */
+export async function budgetNotes(ctx: ToolContext, project: string, seq: number): Promise<string[]> {
+  const { bus, pool, projections: runner } = ctx.get<ServiceHost>(HOST);
+  const wait = { bus, pool, runner, projection: costEntries, seq, ms: NOTES_WAIT_MS, signal: ctx.signal };
+  await waitFor(wait).catch(() => undefined);
   const { TZ } = ctx.get<Config>(CONFIG);
   const now = new Date(ctx.now());
   const db = tenantDb<BillingDb>(pool, NO_WORKSPACE);

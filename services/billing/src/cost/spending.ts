@@ -72,12 +72,12 @@ export async function recordSpending(ctx: ToolContext, spending: Spending, field
   };
   const id = costId(session_id, key);
   const options = { workspace: session.workspace === NO_WORKSPACE ? null : session.workspace };
-  await ctx.execute(cost, id, { type: 'RecordCost', entry }, options);
+  const { seq } = await ctx.execute(cost, id, { type: 'RecordCost', entry }, options);
   // Of two at once one has lost, and says so.
   const { state } = await ctx.load(cost, id, options);
   if (state.status === 'none') throw new Error(`cost ${id} is gone from the log`);
   const recorded = state.entry_id === entry.entry_id;
-  const warnings = [...(recorded ? priced.warnings : []), ...(await budgetNotes(ctx, entry.project))];
+  const warnings = [...(recorded ? priced.warnings : []), ...(await budgetNotes(ctx, entry.project, seq))];
   return { recorded, cost_usd: state.cost_usd, ...(warnings.length > 0 && { warnings }) };
 }
 

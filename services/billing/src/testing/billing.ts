@@ -14,6 +14,8 @@ export interface Session {
   workspace: string | null;
 }
 
+export type SessionData = Partial<Started> & { workspace?: string | null; at?: string };
+
 export interface Usage {
   key: string;
   model?: string;
@@ -24,7 +26,7 @@ export interface Usage {
 export interface Billing extends AsyncDisposable {
   app: RunningService;
   /** A session of the person in the workspace; `per_1`, `w1` and project `arm` unless told otherwise. */
-  session(id: string, data?: Partial<Started> & { workspace?: string | null; at?: string }): Promise<Session>;
+  session(id: string, data?: SessionData): Promise<Session>;
   end(session: Session, at?: string): Promise<void>;
   member(workspace: string, principal: string): Promise<void>;
   /** As the webhook route sends it, in the session's own name. */
@@ -41,6 +43,36 @@ export const agent = ({ id, workspace }: Session): CallOptions => ({
   workspace,
 });
 
+/** The start of a session, as the session service writes it. */
+export async function writeSession(bus: Bus, id: string, given: SessionData = {}): Promise<Session> {
+  const { workspace = 'w1', at, ...data } = given;
+  const started: Started = {
+    channel: `web:${id}`,
+    project: 'arm',
+    backend: 'claude',
+    provider: null,
+    model: null,
+    thinking: null,
+    mode: null,
+    composition: 'direct',
+    user_started: true,
+    kind: 'direct',
+    parent_session_id: null,
+    root_session_id: id,
+    person_id: 'per_1',
+    agent_id: null,
+    groups: [],
+    allowlist: null,
+    scopes: [],
+    execution_id: `exec_local_0_${id}`,
+    trigger: 'cli',
+    ...data,
+  };
+  const events: SessionEvent[] = [{ type: 'SessionStarted', data: started }];
+  await writeEvents(bus, 'session.session', workspace, id, events, { ...(at && { at }) });
+  return { id, workspace };
+}
+
 export async function startBilling(options: StartOptions = {}): Promise<Billing> {
   const app = await startService(BillingModule, options);
   const buses = new Map<'session' | 'team', Promise<Bus>>();
@@ -51,33 +83,7 @@ export async function startBilling(options: StartOptions = {}): Promise<Billing>
   };
   return {
     app,
-    async session(id, { workspace = 'w1', at, ...data } = {}) {
-      const started: Started = {
-        channel: `web:${id}`,
-        project: 'arm',
-        backend: 'claude',
-        provider: null,
-        model: null,
-        thinking: null,
-        mode: null,
-        composition: 'direct',
-        user_started: true,
-        kind: 'direct',
-        parent_session_id: null,
-        root_session_id: id,
-        person_id: 'per_1',
-        agent_id: null,
-        groups: [],
-        allowlist: null,
-        scopes: [],
-        execution_id: `exec_local_0_${id}`,
-        trigger: 'cli',
-        ...data,
-      };
-      const events: SessionEvent[] = [{ type: 'SessionStarted', data: started }];
-      await writeEvents(await busOf('session'), 'session.session', workspace, id, events, { ...(at && { at }) });
-      return { id, workspace };
-    },
+    session: async (id, data) => writeSession(await busOf('session'), id, data),
     async end({ id, workspace }, at) {
       const events: SessionEvent[] = [{ type: 'SessionEnded', data: { reason: 'done' } }];
       await writeEvents(await busOf('session'), 'session.session', workspace, id, events, { ...(at && { at }) });
