@@ -1,14 +1,15 @@
-/** Characters that show nothing and could stand inside a mark: zero width, bidirectional, soft hyphen, controls but tab and line feed. */
-const INVISIBLE =
-  // eslint-disable-next-line no-control-regex
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]|\udb40[\udc00-\udfff]/g;
+/** Characters that show nothing and could stand inside a mark: controls but tab and line feed, zero width, bidirectional. */
+const INVISIBLE = /(?![\t\n])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
 
-const OPEN = '[<\uff1c\u2039\u2329\u3008\ufe64\u27e8]';
-const CLOSE = '[>\uff1e\u203a\u232a\u3009\ufe65\u27e9]';
+const OPENING = '<\uff1c\u2039\u2329\u3008\ufe64\u27e8';
+const CLOSING = '>\uff1e\u203a\u232a\u3009\ufe65\u27e9';
+const BRACKETS = OPENING + CLOSING;
+const OPEN = `[${OPENING}]`;
+const CLOSE = `[${CLOSING}]`;
 
 /** What looks like a mark of ours, however it is spaced, cased or bracketed. */
 const MARKS = [
-  new RegExp(`${OPEN}\\s*[/\\\\]?\\s*system[\\s_-]{0,8}reminder\\b[^<>\\n]{0,200}${CLOSE}?`, 'gi'),
+  new RegExp(`${OPEN}\\s*[/\\\\]?\\s*system[\\s_-]{0,8}reminder\\b(?:[^${BRACKETS}\\n]{0,200}${CLOSE})?`, 'gi'),
   new RegExp(
     `(?:(?:${OPEN}\\s*){1,8}[/\\\\]?\\s*)?(?:end[\\s_-]{0,8})?untrusted[\\s_-]{1,8}(?:[a-z]{1,24}[\\s_-]{1,8}){0,2}content\\b`,
     'gi',

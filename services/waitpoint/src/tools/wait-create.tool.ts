@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { failedPrecondition, invalidArgument, notFound, resourceExhausted, sha256Hex } from '@cortex/contracts';
+import { charCount } from '@cortex/contracts/text';
 import type { EmitFrom } from '@cortex/contracts/waitpoint';
 import type { EventStore } from '@cortex/eventstore';
 import { CONFIG, defineTool, STORE, type ToolContext } from '@cortex/service-kit';
@@ -21,7 +22,7 @@ const filled = (what: string, fix: string, most: number) =>
     .string()
     .refine((text) => text.trim() !== '', `must not be empty; ${fix}`)
     .refine((text) => !text.includes('\0'), 'holds a NUL character; remove it')
-    .refine((text) => [...text].length <= most, {
+    .refine((text) => charCount(text) <= most, {
       message: `has more than ${most} characters; shorten it`,
       params: { reason: 'too_large' },
     })
@@ -150,7 +151,7 @@ function namesOf(members: readonly string[]): string[] {
   members.forEach((name, index) => {
     const field = `members[${index}]`;
     if (name.trim() === '' || name.includes('\0')) throw invalidArgument(field, 'must not be empty', 'name the job');
-    if ([...name].length > 120) {
+    if (charCount(name) > 120) {
       throw invalidArgument(field, 'has more than 120 characters', 'shorten it', { reason: 'too_large' });
     }
     const first = members.indexOf(name);
