@@ -11,7 +11,7 @@ import { isAlive } from '../identity.js';
 import { print, printJson } from '../output.js';
 import { publicPorts } from '../ports.js';
 import { askReady } from '../up/ready.js';
-import { readState, runningState, type UpState } from '../up/state.js';
+import { loginCode, readState, runningState, type UpState } from '../up/state.js';
 
 interface Finding {
   check: string;
@@ -34,6 +34,7 @@ export async function doctor(flags: { home?: string; json?: boolean }): Promise<
     ['home', () => permissions(home)],
     ['ports', () => (state === null ? ports() : 'held by the running home')],
     ['running', () => running(home, state)],
+    ...(state === null ? [] : ([['login', () => login(home, state)]] satisfies [string, () => Promise<string>][])),
     ...(state === null ? [] : ([['projections', () => lag(home)]] satisfies [string, () => Promise<string>][])),
   ];
   const findings: Finding[] = [];
@@ -121,6 +122,19 @@ async function running(home: Home, state: UpState | null): Promise<string> {
   const bad = answers.filter(Boolean);
   if (bad.length > 0) throw new CliError(`${bad.join('; ')}; see cortex logs`);
   return `${state.endpoint}, everything ready`;
+}
+
+/** Whether a client without a token would be led to the login page. */
+async function login(home: Home, { issuer, endpoint }: UpState): Promise<string> {
+  if (issuer === null) return 'by OAUTH_ISSUER, elsewhere';
+  const { headers } = await fetch(endpoint, { method: 'POST', redirect: 'manual' });
+  const metadata = /resource_metadata="([^"]+)"/.exec(headers.get('www-authenticate') ?? '')?.[1];
+  if (metadata === undefined) throw new CliError(`${endpoint} does not say where to log in; see cortex logs`);
+  const resource = (await (await fetch(metadata)).json()) as { authorization_servers?: string[] };
+  const found = await fetch(`${resource.authorization_servers?.[0]}/.well-known/oauth-authorization-server`);
+  const { registration_endpoint: register } = (await found.json()) as { registration_endpoint?: string };
+  if (register === undefined) throw new CliError(`${issuer} lets no client register; see cortex logs up`);
+  return `at ${issuer}, with the code ${loginCode(home)}`;
 }
 
 async function lag(home: Home): Promise<string> {

@@ -90,6 +90,9 @@ async function supervise(
   if (!inBackground) tell('stopped');
 }
 
+const claudeLogin = (endpoint: string): string =>
+  `claude mcp add --transport http cortex ${endpoint} && claude mcp login cortex`;
+
 /** What a newcomer needs: where, with what, and the line to paste. */
 function announce(home: Home, state: UpState, json: boolean): void {
   const token = state.issuer === null ? null : makeToken(home, process.env);
@@ -115,6 +118,7 @@ function announce(home: Home, state: UpState, json: boolean): void {
       `  logs      ${home.logs}   (cortex logs -f${elsewhere})`,
       '',
       `  ${claude}`,
+      ...(code === null ? [] : ['', '  or without the token, by the page:', '', `  ${claudeLogin(state.endpoint)}`]),
       '',
     ].join('\n'),
   );
