@@ -48,7 +48,7 @@ export class Edge {
   readonly records: Records;
   /** Replaceable until the interactions of the session service are there. */
   readonly confirmation: { port: ConfirmationPort } = { port: nobodyReachable };
-  readonly #authenticator: Authenticator;
+  readonly authenticator: Authenticator;
   readonly #legacy: LegacyLayer;
   readonly #sdk: SdkLane;
   readonly #metrics: EdgeMetrics;
@@ -85,7 +85,7 @@ export class Edge {
       replica: bus.instance,
       catalogVersion: () => catalog.version,
     }));
-    const authenticator = (this.#authenticator = createAuthenticator({
+    const authenticator = (this.authenticator = createAuthenticator({
       settings,
       people,
       bus,
@@ -157,7 +157,7 @@ export class Edge {
         secret: settings.webhookToken,
         scopeImplies: settings.CORTEX_SCOPE_IMPLIES,
         authenticator,
-        session: () => undefined,
+        session: (sid) => this.views.session(sid),
       }),
       bus,
       runCall,
@@ -195,7 +195,7 @@ export class Edge {
     this.catalog.stop();
     this.records.stop();
     this.long.stop();
-    this.#authenticator.close();
+    this.authenticator.close();
   }
 
   #observe(): void {
@@ -209,6 +209,8 @@ export class Edge {
       health.add('mcp-edge.catalog', () => (this.catalog.complete ? null : 'the tools have not been told yet')),
       health.add('mcp-edge.views', () => this.views.problem),
       this.catalog.onChange(items),
+      // Infinite before the first load, which is no number of the text format.
+      this.host.metrics.onScrape(async () => metrics.viewsAge.set(Math.min(this.views.ageMs / 1_000, 1e9))),
     );
   }
 }
