@@ -56,8 +56,8 @@ export function readMessage(
   });
 }
 
-/** The time is bounded by the server's limit for a whole request. */
-function dropRest(req: IncomingMessage): void {
+/** Takes what still comes of a refused body and keeps none of it. The time is bounded by the server's limit for a whole request. */
+export function dropRest(req: IncomingMessage): void {
   let dropped = 0;
   req.on('data', (chunk: Buffer) => {
     dropped += chunk.length;

@@ -17,7 +17,7 @@ import { pathOf } from '../http/routes.js';
 import { callMeta } from '../mcp/call-meta.js';
 import { Answers } from '../mcp/answer.js';
 import { isObject } from '../mcp/envelope.js';
-import { readMessage } from '../mcp/read-message.js';
+import { dropRest, readMessage } from '../mcp/read-message.js';
 import type { EdgeMetrics } from '../metrics.js';
 import type { RateLimiter } from '../ratelimit/rate-limiter.js';
 import { type CallerContext, Cancellation, type EdgeLog, HttpRefusal } from '../seams.js';
@@ -123,6 +123,8 @@ export class WebhookListener {
     this.#active++;
     try {
       const { status, body, headers } = await this.#reply(req, res);
+      // Refused unread: its client may look for the answer only when all of the body is out.
+      if (!req.readableDidRead) dropRest(req);
       this.#answers.json({ req, res }, status, JSON.stringify(body), { ...NO_STORE, ...headers });
     } catch (error) {
       // The client went away in the middle of its body, or an answer could not be written: nobody is there to be told.

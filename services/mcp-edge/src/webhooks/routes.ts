@@ -65,6 +65,7 @@ const BODY_BYTES = 16 * MIB;
 const SIGNAL_BYTES = 64 * 1024;
 const ASK_MS = 30_000;
 const SIGNALLER = { type: 'system', id: 'webhook', roles: [] } satisfies Principal;
+const SIGNAL_TEXTS = ['status', 'message', 'member', 'dedupe_key'];
 /** A signal that was judged has its status from the service; these are of what was not. */
 const SIGNAL_STATUS: Partial<Record<ErrorKind, number>> = {
   invalid_argument: 400,
@@ -180,7 +181,7 @@ async function signal(body: Body, { bus }: RouteWorld): Promise<Reply> {
     id: text('id') ?? '',
     secret: text('secret') ?? '',
     source: 'webhook',
-    ...Object.fromEntries(['status', 'message', 'member'].flatMap((name) => (text(name) ? [[name, text(name)]] : []))),
+    ...Object.fromEntries(SIGNAL_TEXTS.flatMap((name) => (text(name) ? [[name, text(name)]] : []))),
     ...(data !== undefined && { data }),
   };
   try {
