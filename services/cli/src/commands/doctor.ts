@@ -124,16 +124,22 @@ async function running(home: Home, state: UpState | null): Promise<string> {
   return `${state.endpoint}, everything ready`;
 }
 
-/** Whether a client without a token would be led to the login page. */
+/** Whether a client without a token would find the login page. */
 async function login(home: Home, { issuer, endpoint }: UpState): Promise<string> {
-  if (issuer === null) return 'by OAUTH_ISSUER, elsewhere';
-  const { headers } = await fetch(endpoint, { method: 'POST', redirect: 'manual' });
-  const metadata = /resource_metadata="([^"]+)"/.exec(headers.get('www-authenticate') ?? '')?.[1];
-  if (metadata === undefined) throw new CliError(`${endpoint} does not say where to log in; see cortex logs`);
-  const resource = (await (await fetch(metadata)).json()) as { authorization_servers?: string[] };
-  const found = await fetch(`${resource.authorization_servers?.[0]}/.well-known/oauth-authorization-server`);
-  const { registration_endpoint: register } = (await found.json()) as { registration_endpoint?: string };
-  if (register === undefined) throw new CliError(`${issuer} lets no client register; see cortex logs up`);
+  if (issuer === null) return 'at OAUTH_ISSUER, elsewhere';
+  const json = async (url: string) =>
+    (await (await fetch(url)).json()) as { authorization_servers?: string[]; registration_endpoint?: string };
+  let found: { registration_endpoint?: string };
+  try {
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    const answer = await fetch(endpoint, { method: 'POST', headers, body: '{}' });
+    const challenge = /resource_metadata="([^"]+)"/.exec(answer.headers.get('www-authenticate') ?? '');
+    const { authorization_servers: servers } = await json(String(challenge?.[1]));
+    found = await json(`${servers?.[0]}/.well-known/oauth-authorization-server`);
+  } catch (cause) {
+    throw new CliError(`${endpoint} leads no client to ${issuer}; see cortex logs`, EXIT.failed, { cause });
+  }
+  if (!found.registration_endpoint) throw new CliError(`${issuer} lets no client register; see cortex logs up`);
   return `at ${issuer}, with the code ${loginCode(home)}`;
 }
 

@@ -114,6 +114,7 @@ it('tells the login code wherever a person looks for it, and keeps it and the lo
   const { stdout } = await cortex.cortex(['status', '--json']);
   expect(JSON.parse(stdout)).toMatchObject({ login_code: loginCode() });
   expect((await cortex.cortex(['status'])).stdout).toContain(loginCode());
+  expect((await cortex.cortex(['doctor'])).stdout).toContain(`with the code ${loginCode()}`);
   for (const file of [cortex.home.loginCode, cortex.home.logins]) expect(statSync(file).mode & 0o077).toBe(0);
 });
 
