@@ -3,6 +3,7 @@ export { eventually } from './eventually.js';
 export { foldHistories } from './fold-histories.js';
 export { natsFixture, type NatsFixture, type NatsFixtureOptions } from './nats-fixture.js';
 export { otlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';
+export { ownPostgres, type OwnPostgres } from './own-postgres.js';
 export { postgresFixture, type PostgresFixture } from './postgres-fixture.js';
 export { projectionFixture, type ProjectionFixture } from './projection-fixture.js';
 export { specFor } from './spec-for.js';
@@ -24,6 +25,6 @@ export {
 } from './sample/counter.decider.js';
 export { counterGet, counterIncrement, counterService } from './sample/counter.service.js';
 export { counterMigrations, counters, type CounterDb } from './sample/counters.projection.js';
-export { writeEvents } from './write-events.js';
+export { writeEvents, writeMember, writeSession, type SessionData, type WrittenSession } from './write-events.js';
 export { testHome, type TestHome } from './test-home.js';
 export { tempDir } from './temp-dir.js';

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { ask, type Bus } from '@cortex/bus';
 import type { BusRequest } from '@cortex/contracts';
-import { eventually, natsFixture, postgresFixture, runSource, testHome } from '@cortex/testing';
+import { eventually, natsFixture, postgresFixture, runSource, testHome, writeSession } from '@cortex/testing';
 import { expect, it } from '@jest/globals';
 import { billingService } from './billing.module.js';
 import type { Recorded } from './cost/spending.js';
-import { startBilling, writeSession } from './testing/billing.js';
+import { startBilling } from './testing/billing.js';
 
 const request = (key: string): BusRequest => ({
   v: 1,
@@ -60,6 +60,8 @@ it('P87 kill -9 between commit and answer: what is sent again counts once, and n
   for (const [key, answer] of await Promise.all(keys.map(again))) {
     expect(answer).toEqual({ recorded: answered.has(key) ? false : expect.any(Boolean), cost_usd: 0.01 });
   }
-  const { month, entry_count } = await billing.query();
-  expect([entry_count, month.total]).toEqual([keys.length, keys.length / 100]);
+  await eventually(async () => {
+    const { month, entry_count } = await billing.query();
+    expect([entry_count, month.total]).toEqual([keys.length, keys.length / 100]);
+  });
 });

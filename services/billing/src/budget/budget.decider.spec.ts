@@ -42,15 +42,12 @@ it('clears the limits of a project once', () => {
     .when({ ...clear, project: 'toString' })
     .thenNothing();
 });
-it('takes over what a file says that differs, and drops projects that it does not name', () =>
+it('takes over what a file says that differs, and drops projects that it does not name', () => {
+  const told = [wasSet(null, 20, 'budget.json'), wasSet('__proto__x', 7, 'budget.json'), cleared('leg', 'budget.json')];
   given(wasSet('arm', 10), wasSet('leg', 5))
     .when(read('f1', { ...limits(20), projects: { arm: limits(10), __proto__x: limits(7) } }))
-    .then(
-      wasSet(null, 20, 'budget.json'),
-      wasSet('__proto__x', 7, 'budget.json'),
-      cleared('leg', 'budget.json'),
-      wasRead('f1'),
-    ));
+    .then(...told, wasRead('f1'));
+});
 it('leaves what a command set after the file was read', () =>
   given(wasSet(null, 20, 'budget.json'), wasRead('f1'), wasSet(null, 30))
     .when(read('f1', { ...limits(20), projects: {} }))

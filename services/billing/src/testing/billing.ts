@@ -1,20 +1,20 @@
 import type { Bus } from '@cortex/bus';
 import type { SessionEvent } from '@cortex/contracts/session';
-import type { WorkspaceEvent } from '@cortex/contracts/workspace';
-import { startService, writeEvents, type CallOptions, type RunningService, type StartOptions } from '@cortex/testing';
+import {
+  startService,
+  writeEvents,
+  writeMember,
+  writeSession,
+  type CallOptions,
+  type RunningService,
+  type SessionData,
+  type StartOptions,
+  type WrittenSession,
+} from '@cortex/testing';
 import type { z } from 'zod';
 import type { Recorded } from '../cost/spending.js';
 import { BillingModule } from '../billing.module.js';
 import { costQuery } from '../tools/cost-query.tool.js';
-
-type Started = Extract<SessionEvent, { type: 'SessionStarted' }>['data'];
-
-export interface Session {
-  id: string;
-  workspace: string | null;
-}
-
-export type SessionData = Partial<Started> & { workspace?: string | null; at?: string };
 
 export interface Usage {
   key: string;
@@ -26,52 +26,22 @@ export interface Usage {
 export interface Billing extends AsyncDisposable {
   app: RunningService;
   /** A session of the person in the workspace; `per_1`, `w1` and project `arm` unless told otherwise. */
-  session(id: string, data?: SessionData): Promise<Session>;
-  end(session: Session, at?: string): Promise<void>;
+  session(id: string, data?: SessionData): Promise<WrittenSession>;
+  end(session: WrittenSession, at?: string): Promise<void>;
   member(workspace: string, principal: string): Promise<void>;
   /** As the webhook route sends it, in the session's own name. */
-  use(session: Session, usage: Usage, options?: CallOptions): Promise<Recorded>;
+  use(session: WrittenSession, usage: Usage, options?: CallOptions): Promise<Recorded>;
   /** What the tool answers, by default to the operator. */
   query(args?: { projectId?: string }, options?: CallOptions): Promise<z.output<typeof costQuery.output>>;
 }
 
 export const OPERATOR: CallOptions = { principal: { id: 'per_owner', roles: ['operator'] }, workspace: null };
 export const person = (id: string): CallOptions => ({ principal: { id }, workspace: null });
-export const agent = ({ id, workspace }: Session): CallOptions => ({
+export const agent = ({ id, workspace }: WrittenSession): CallOptions => ({
   principal: { type: 'agent', id },
   scope: { session_id: id },
   workspace,
 });
-
-/** The start of a session, as the session service writes it. */
-export async function writeSession(bus: Bus, id: string, given: SessionData = {}): Promise<Session> {
-  const { workspace = 'w1', at, ...data } = given;
-  const started: Started = {
-    channel: `web:${id}`,
-    project: 'arm',
-    backend: 'claude',
-    provider: null,
-    model: null,
-    thinking: null,
-    mode: null,
-    composition: 'direct',
-    user_started: true,
-    kind: 'direct',
-    parent_session_id: null,
-    root_session_id: id,
-    person_id: 'per_1',
-    agent_id: null,
-    groups: [],
-    allowlist: null,
-    scopes: [],
-    execution_id: `exec_local_0_${id}`,
-    trigger: 'cli',
-    ...data,
-  };
-  const events: SessionEvent[] = [{ type: 'SessionStarted', data: started }];
-  await writeEvents(bus, 'session.session', workspace, id, events, { ...(at && { at }) });
-  return { id, workspace };
-}
 
 export async function startBilling(options: StartOptions = {}): Promise<Billing> {
   const app = await startService(BillingModule, options);
@@ -88,10 +58,7 @@ export async function startBilling(options: StartOptions = {}): Promise<Billing>
       const events: SessionEvent[] = [{ type: 'SessionEnded', data: { reason: 'done' } }];
       await writeEvents(await busOf('session'), 'session.session', workspace, id, events, { ...(at && { at }) });
     },
-    async member(workspace, principal_id) {
-      const events: WorkspaceEvent[] = [{ type: 'WorkspaceMemberSet', data: { principal_id, role: 'member' } }];
-      await writeEvents(await busOf('team'), 'team.workspace', workspace, 'all', events);
-    },
+    member: async (workspace, principal) => writeMember(await busOf('team'), workspace, principal),
     use(session, usage, how = agent(session)) {
       const args = { sessionId: session.id, backend: 'claude', model: 'claude-sonnet-4-5', ...TOKENS, ...usage };
       return app.ask('cmd', 'record_usage', args, { from: 'mcp-edge', ...how });

@@ -1,10 +1,11 @@
+import type { WrittenSession } from '@cortex/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { dayOf, monthOf } from '../calendar.js';
-import { agent, OPERATOR, person, startBilling, type Billing, type Session } from '../testing/billing.js';
+import { agent, OPERATOR, person, startBilling, type Billing } from '../testing/billing.js';
 
 describe('whose spending shows', () => {
   let billing: Billing;
-  const sessions: Record<string, Session> = {};
+  const sessions: Record<string, WrittenSession> = {};
 
   /** Amounts are powers of two, so that a sum says which records are in it. */
   const SPENT: Record<string, number> = {
