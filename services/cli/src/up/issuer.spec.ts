@@ -374,6 +374,12 @@ describe('a browser', () => {
     expect(page).toMatchObject({ status: 400, left: null, text: expect.stringContaining(error) });
   });
 
+  it('is told what to do about a client that is unknown', async () => {
+    const { client } = await waiting();
+    const page = await new Browser().open(client.authorizeUrl({ client_id: 'gone' }));
+    expect(page).toMatchObject({ status: 400, left: null, text: expect.stringContaining('forget its registration') });
+  });
+
   it('is sent to another machine when the owner allowed it there', async () => {
     const { browser, page } = await waiting({}, { redirect_uris: ['https://a.example/cb'] });
     const after = await browser.submit(page, { code: issuer.loginCode });

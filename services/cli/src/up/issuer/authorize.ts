@@ -6,6 +6,9 @@ import { isLoopback } from './resource.js';
 /** Those of the library that are no right at Cortex. */
 export const PROTOCOL_SCOPES = ['openid', 'offline_access'];
 
+const UNKNOWN_CLIENT =
+  'If it logged in here before, let the client forget its registration, then start again in the client.';
+
 export const knownOf = (scope: unknown): string[] =>
   typeof scope === 'string' ? scope.split(' ').filter((one) => KNOWN_SCOPES.has(one)) : [];
 
@@ -35,7 +38,8 @@ function refuse(ctx: Context, error: string, description: string | null): void {
 }
 
 export function showError(ctx: Answer, error: string, description: string | null | undefined): void {
-  const { html, csp } = messagePage('This login cannot go on', `${error}: ${description ?? 'no more is known'}`);
+  const hint = error === 'invalid_client' ? `. ${UNKNOWN_CLIENT}` : '';
+  const { html, csp } = messagePage('This login cannot go on', `${error}: ${description ?? 'no more is known'}${hint}`);
   ctx.set('content-security-policy', csp);
   ctx.type = 'html';
   ctx.body = html;
