@@ -1,8 +1,4 @@
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { isCortexError } from '@cortex/contracts';
-import { initPostgres, startPostgres } from '@cortex/embedded';
-import { provisionDatabase } from '@cortex/eventstore';
 import {
   counterGet,
   counterIncrement,
@@ -10,44 +6,12 @@ import {
   counters,
   eventually,
   natsFixture,
+  ownPostgres,
   startService,
-  tempDir,
-  type PostgresFixture,
 } from '@cortex/testing';
 import { expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { defineService } from './service.js';
-
-/** A PostgreSQL that the test may kill. */
-async function ownPostgres() {
-  const dir = await tempDir('outage');
-  const data = join(dir, 'data');
-  await initPostgres(data, 'test');
-  let server = await startPostgres({ dir: data });
-  const { port } = server;
-  const adminUrl = `postgres://postgres:test@127.0.0.1:${port}/postgres`;
-  const passwords = { ticket: 'a', ticket_projector: 'b' };
-  await provisionDatabase({ adminUrl, services: [counterService], passwords });
-  const fixture: PostgresFixture = {
-    url: `postgres://127.0.0.1:${port}/postgres`,
-    adminUrl,
-    passwordOf: (role) => passwords[role as keyof typeof passwords] ?? 'none',
-    pool: () => {
-      throw new Error('not needed here');
-    },
-    async [Symbol.asyncDispose]() {
-      await server.kill();
-      await rm(dir, { recursive: true, force: true });
-    },
-  };
-  return {
-    fixture,
-    kill: () => server.kill(),
-    async start() {
-      server = await startPostgres({ dir: data, port });
-    },
-  };
-}
 
 const refusal = (work: Promise<unknown>) =>
   work.then(
@@ -56,10 +20,9 @@ const refusal = (work: Promise<unknown>) =>
   );
 
 it('while PostgreSQL is away a read is unavailable at once and a command works; afterwards all is there', async () => {
-  const postgres = await ownPostgres();
-  await using fixture = postgres.fixture;
+  await using postgres = await ownPostgres([counterService]);
   await using nats = await natsFixture({ services: [counterService] });
-  await using app = await startService(counterService, { nats, postgres: fixture });
+  await using app = await startService(counterService, { nats, postgres });
   await app.call(counterIncrement, { counter_id: 'c' });
   expect(await app.call(counterGet, { counter_id: 'c' })).toEqual({ total: 1, commits: 1 });
 
@@ -78,11 +41,10 @@ it('while PostgreSQL is away a read is unavailable at once and a command works; 
 });
 
 it('starts without PostgreSQL and is ready when it comes', async () => {
-  const postgres = await ownPostgres();
-  await using fixture = postgres.fixture;
+  await using postgres = await ownPostgres([counterService]);
   await postgres.kill();
   await using nats = await natsFixture({ services: [counterService] });
-  await using app = await startService(counterService, { nats, postgres: fixture, ready: false });
+  await using app = await startService(counterService, { nats, postgres, ready: false });
   await eventually(async () => {
     const { checks } = (await (await fetch(`${app.opsUrl}/ready`)).json()) as { checks: Record<string, object> };
     expect(checks['ticket.database']).toEqual({ ok: false, problem: 'PostgreSQL does not answer (ECONNREFUSED)' });

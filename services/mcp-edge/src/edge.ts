@@ -157,7 +157,7 @@ export class Edge {
         secret: settings.webhookToken,
         scopeImplies: settings.CORTEX_SCOPE_IMPLIES,
         authenticator,
-        session: (sid) => this.views.session(sid),
+        views: this.views,
       }),
       bus,
       runCall,

@@ -18,6 +18,7 @@ export class EdgeMetrics {
   readonly sessions: Gauge;
   readonly streams: Gauge;
   readonly catalogItems: Gauge;
+  readonly viewsAge: Gauge;
   readonly #meters = new Map<string, Meter>();
 
   constructor({ registry }: Pick<Metrics, 'registry'>) {
@@ -43,6 +44,10 @@ export class EdgeMetrics {
     this.auditDropped = counter('gw_audit_dropped_total', 'Records of requests that could not be stored');
     this.sessions = gauge('gw_sessions', 'Legacy sessions opened here and not ended');
     this.streams = gauge('gw_streams', 'Open event streams', ['kind']);
+    this.viewsAge = gauge(
+      'gw_views_age_seconds',
+      'Age of the views that gates decide on; over 2 calls wait or are refused',
+    );
     this.catalogItems = gauge('gw_catalog_items', 'Items that are offered', ['kind']);
   }
 

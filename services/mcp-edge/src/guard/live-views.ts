@@ -16,7 +16,7 @@ export const gateProjections = [gateWorkspaces, gateRules, gateSpaces, gateRuns,
 
 const HINT = subjects.live('mcp-edge', 'views');
 const LOOK_EVERY_MS = 1_000;
-/** While calls wait for it, or nothing was ever loaded. */
+/** While they are behind. */
 const LOOK_SOON_MS = 100;
 const MAX_LAG_MS = 2_000;
 const WAIT_MS = 2_000;
@@ -31,15 +31,19 @@ export interface LiveViewsOptions {
 
 /**
  * The views of the gates in memory: loaded at start, told by hints of the instance that runs a projection, compared with the log and the
- * checkpoints every second. What cannot be shown to be less than two seconds old counts as behind.
+ * checkpoints every second. What cannot be shown to be less than two seconds old counts as behind. PostgreSQL may be away: as long as the
+ * log shows that nothing has come for a view, what is held is what counts.
  */
 export class LiveViews extends GateMemory implements GateViews {
   readonly managed: readonly GuardRule[];
   readonly #views: readonly FollowedView[];
   readonly #options: LiveViewsOptions;
   readonly #waiting = new Set<() => void>();
+  /** Of the view that is furthest behind. */
+  #asOf = -Infinity;
   #hints: { unsubscribe(): void } | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #comparing = false;
   #problem: string | undefined;
   #stopped = false;
 
@@ -47,15 +51,15 @@ export class LiveViews extends GateMemory implements GateViews {
     super();
     this.#options = options;
     this.managed = options.managed;
+    const { pool, bus } = options;
     this.#views = gateProjections.map(
-      (projection) => new FollowedView(projection, this, options.pool, options.bus, () => this.#moved()),
+      (projection) => new FollowedView({ projection, memory: this, pool, bus, moved: () => this.#moved() }),
     );
   }
 
   /** Begins to follow; until everything is loaded nothing is fresh. */
   start(): void {
-    const { bus } = this.#options;
-    this.#hints = bus.subscribe(HINT, (message) => this.#hinted(message.string()));
+    this.#hints = this.#options.bus.subscribe(HINT, (message) => this.#hinted(message.string()));
     void this.#look();
   }
 
@@ -70,13 +74,22 @@ export class LiveViews extends GateMemory implements GateViews {
     this.#options.bus.publish(HINT, JSON.stringify({ projection, seq }));
   }
 
-  get caughtUp(): boolean {
-    const oldest = performance.now() - MAX_LAG_MS;
-    return this.#views.every((view) => view.asOf >= oldest);
+  fresh(): true | Promise<boolean> {
+    return this.#caughtUp || this.#catchUp();
   }
 
-  fresh(): true | Promise<boolean> {
-    return this.caughtUp || this.#catchUp();
+  /** Milliseconds since the moment of which it is known that all views held everything; Infinity before the first load. */
+  get ageMs(): number {
+    return performance.now() - this.#asOf;
+  }
+
+  /** For `/ready`; null while they are fresh. */
+  get problem(): string | null {
+    if (this.#caughtUp) return null;
+    const behind = this.#views.filter(({ asOf }) => performance.now() - asOf > MAX_LAG_MS);
+    const names = behind.map(({ projection }) => projection.name).join(', ');
+    const why = this.#problem ?? behind.find(({ problem }) => problem !== undefined)?.problem;
+    return `${names || 'a view'} is behind the log${why === undefined ? '' : ` (${why})`}`;
   }
 
   /** Up to which commit of the log a projection's rows are held here; null before the first load. */
@@ -84,12 +97,8 @@ export class LiveViews extends GateMemory implements GateViews {
     return this.#views.find((view) => view.projection.name === projection)?.seq ?? null;
   }
 
-  /** For `/ready`; null while they are fresh. */
-  get problem(): string | null {
-    if (this.caughtUp) return null;
-    const behind = this.#views.filter((view) => performance.now() - view.asOf > MAX_LAG_MS);
-    const names = behind.map(({ projection }) => projection.name).join(', ');
-    return `${names} is behind the log${this.#problem === undefined ? '' : ` (${this.#problem})`}`;
+  get #caughtUp(): boolean {
+    return this.ageMs <= MAX_LAG_MS;
   }
 
   #catchUp(): Promise<boolean> {
@@ -97,10 +106,10 @@ export class LiveViews extends GateMemory implements GateViews {
       const end = (): void => {
         clearTimeout(timer);
         this.#waiting.delete(look);
-        resolve(this.caughtUp);
+        resolve(this.#caughtUp);
       };
       const look = (): void => {
-        if (this.caughtUp) end();
+        if (this.#caughtUp) end();
       };
       const timer = setTimeout(end, WAIT_MS);
       this.#waiting.add(look);
@@ -108,15 +117,37 @@ export class LiveViews extends GateMemory implements GateViews {
   }
 
   #moved(): void {
+    this.#asOf = Math.min(...this.#views.map(({ asOf }) => asOf));
     for (const look of this.#waiting) look();
   }
 
   async #look(): Promise<void> {
+    void this.#compare();
     const results = await Promise.allSettled(this.#views.map((view) => view.look()));
     if (this.#stopped) return;
     this.prune(Date.now());
     this.#tell(results.find((result) => result.status === 'rejected')?.reason);
-    this.#timer = setTimeout(() => void this.#look(), this.caughtUp ? LOOK_EVERY_MS : LOOK_SOON_MS);
+    this.#timer = setTimeout(() => void this.#look(), this.#caughtUp ? LOOK_EVERY_MS : LOOK_SOON_MS);
+  }
+
+  /** For the hint that was lost, and the database that is another one by now; one that hangs is asked once. */
+  async #compare(): Promise<void> {
+    if (this.#comparing) return;
+    this.#comparing = true;
+    try {
+      const { rows } = await this.#options.pool.query<{ projection: string; seq: string }>(
+        'select projection, seq from projection_checkpoint where projection = any($1)',
+        [this.#views.map(({ projection }) => projection.name)],
+      );
+      for (const view of this.#views) {
+        const row = rows.find(({ projection }) => projection === view.projection.name);
+        view.checkpoint(Number(row?.seq ?? 0));
+      }
+    } catch {
+      // Away: whether that matters, the comparison with the log tells.
+    } finally {
+      this.#comparing = false;
+    }
   }
 
   /** Each new problem once. */
@@ -127,7 +158,7 @@ export class LiveViews extends GateMemory implements GateViews {
     this.#problem = problem;
   }
 
-  /** Whoever sent it, it only makes the table be read again. */
+  /** Whoever sent it, it only makes a table be read again. */
   #hinted(text: string): void {
     let hint: { projection?: unknown; seq?: unknown } | null;
     try {
@@ -135,7 +166,6 @@ export class LiveViews extends GateMemory implements GateViews {
     } catch {
       return;
     }
-    const seq = Number(hint?.seq);
-    this.#views.find(({ projection }) => projection.name === hint?.projection)?.hinted(seq);
+    this.#views.find(({ projection }) => projection.name === hint?.projection)?.checkpoint(Number(hint?.seq));
   }
 }

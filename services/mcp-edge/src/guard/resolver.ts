@@ -60,6 +60,8 @@ interface Opinion {
   action_class?: ActionClass;
 }
 
+const BUILT_IN = 'built-in';
+
 /** Pure and deterministic. Source: workspace-tools-2, section 2.3, rules 1 to 8. */
 export function resolveGuard(call: GuardCall, situation: GuardSituation): Verdict {
   const { mode, autonomy } = situation;
@@ -70,9 +72,11 @@ export function resolveGuard(call: GuardCall, situation: GuardSituation): Verdic
   const opinions = call.classes.map((action_class) => classOpinion(action_class, call, situation));
   if (call.facets.command !== undefined) opinions.push(...commandOpinions(call.facets.command, call, situation));
 
-  const strictest = opinions.reduce<Opinion>((a, b) => (b.rank > a.rank ? b : a), {
+  // Of those that say the same, a rule is told rather than that there was none.
+  const stricter = (a: Opinion, b: Opinion): boolean => b.rank > a.rank || (b.rank === a.rank && a.source === BUILT_IN);
+  const strictest = opinions.reduce<Opinion>((a, b) => (stricter(a, b) ? b : a), {
     rank: Rank.allow,
-    source: 'built-in',
+    source: BUILT_IN,
   });
   const advisory = opinions.filter((o) => o.rank === Rank.advisory).map((o) => o.source);
   const concerned = opinions.filter((o) => o.rank === strictest.rank).flatMap((o) => o.action_class ?? []);
@@ -108,7 +112,7 @@ function classOpinion(action_class: ActionClass, call: GuardCall, situation: Gua
 function presetOrDefault(action_class: ActionClass, tool: string, mode: Mode): Opinion {
   if (MODE_RULES[mode].denied_classes.includes(action_class) && !isExempt(tool, mode))
     return { rank: Rank.hard, source: `preset:${mode}` };
-  return { rank: ACTION_CLASS_DEFAULTS[action_class] === 'prompt' ? Rank.prompt : Rank.allow, source: 'built-in' };
+  return { rank: ACTION_CLASS_DEFAULTS[action_class] === 'prompt' ? Rank.prompt : Rank.allow, source: BUILT_IN };
 }
 
 /** space → agent → workspace: the first scope with a match decides. */

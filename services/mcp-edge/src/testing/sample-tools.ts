@@ -135,9 +135,26 @@ export const inWorkspace = defineTool({
   },
 });
 
+export const ticket = defineTool({
+  ...plain,
+  name: 'sample_ticket',
+  description: 'Writes what may reach an outside tracker, and asks before it runs.',
+  tier: 'write',
+  actions: ['vendorSyncWrite'],
+  workspace: 'required',
+  approval: ({ title }) => ({ title: 'Create ticket', detail: title }),
+  input: z.object({ title: z.string(), space_id: z.string().optional() }),
+  output: z.object({ workspace: z.string(), via: z.string().optional(), space_id: z.string().optional() }),
+  handle({ space_id }, ctx) {
+    note('sample_ticket');
+    const { workspace, approval } = ctx;
+    return { workspace: workspace ?? '', ...(approval && { via: approval.via }), ...(space_id && { space_id }) };
+  },
+});
+
 /** Stands in the place of `ticket`: only real services have rights on the bus. */
 export const sampleService = defineService({
   name: 'ticket',
   config: z.object({}),
-  tools: [echo, fail, slow, risky, spawn, asks, inSession, inWorkspace],
+  tools: [echo, fail, slow, risky, spawn, asks, inSession, inWorkspace, ticket],
 });
