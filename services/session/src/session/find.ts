@@ -1,4 +1,4 @@
-import { NO_WORKSPACE, type CortexError } from '@cortex/contracts';
+import { isCortexError, NO_WORKSPACE } from '@cortex/contracts';
 import { tenantDb, waitFor } from '@cortex/eventstore';
 import { HOST, type ServiceHost, type ToolContext } from '@cortex/service-kit';
 import type { Kysely } from 'kysely';
@@ -40,11 +40,13 @@ export const rowsOf = (ctx: Pick<Call, 'get'>, workspace: string | null): Kysely
   tenantDb<SessionDb>(ctx.get<ServiceHost>(HOST).pool, workspace ?? NO_WORKSPACE);
 
 /** Waits until the view holds a commit, or all that was committed so far. A view that stays behind answers with what it has. */
-export async function settled(ctx: Pick<Call, 'get' | 'signal'>, seq = Number.MAX_SAFE_INTEGER): Promise<void> {
+export async function settled(ctx: Pick<Call, 'get' | 'signal'>, seq?: number): Promise<void> {
   const { bus, pool, projections: runner } = ctx.get<ServiceHost>(HOST);
+  // Without a sequence the server is asked whether anything is pending; the runner could only wait for what never comes.
+  const until = seq === undefined ? { seq: Number.MAX_SAFE_INTEGER } : { seq, runner };
   try {
-    await waitFor({ bus, pool, runner, projection: sessions, seq, signal: ctx.signal });
+    await waitFor({ bus, pool, projection: sessions, signal: ctx.signal, ...until });
   } catch (error) {
-    if (ctx.signal.aborted || (error as CortexError).kind !== 'unavailable') throw error;
+    if (ctx.signal.aborted || !isCortexError(error) || error.kind !== 'unavailable') throw error;
   }
 }
