@@ -2,7 +2,8 @@ import { Id, notFound } from '@cortex/contracts';
 import { AGENT_ROLES, type AgentRole } from '@cortex/contracts/agent';
 import type { ToolContext } from '@cortex/service-kit';
 import { z } from 'zod';
-import { agents } from './projections/agents.projection.js';
+import type { Kysely } from 'kysely';
+import type { MemoryDb } from './projections/tables.js';
 
 /** In whose name a call acts. */
 export interface Actor {
@@ -33,22 +34,24 @@ export interface ActorArguments {
 }
 
 /** Errors: `not_found` (agent_id), when a person speaks for an agent that the workspace does not have. */
-export async function actorOf(ctx: ToolContext, { agent_id, agent_role }: ActorArguments = {}): Promise<Actor> {
-  const { caller, scope } = ctx;
+export async function actorOf(
+  { caller, scope }: Pick<ToolContext, 'caller' | 'scope'>,
+  db: Kysely<MemoryDb>,
+  { agent_id, agent_role }: ActorArguments = {},
+): Promise<Actor> {
   if (caller.type !== 'user') {
     const id = scope.agent_id ?? caller.id;
-    return { id, role: (await roleOf(ctx, id)) ?? 'general' };
+    return { id, role: (await roleOf(db, id)) ?? 'general' };
   }
   if (agent_id === undefined) return { id: caller.id, role: agent_role ?? null };
-  const role = await roleOf(ctx, agent_id);
+  const role = await roleOf(db, agent_id);
   if (role === undefined) {
     throw notFound('agent_id', 'names no agent of this workspace', 'leave it out to act in your own name');
   }
   return { id: agent_id, role: agent_role ?? role };
 }
 
-async function roleOf(ctx: ToolContext, agent_id: string): Promise<AgentRole | undefined> {
-  const db = await ctx.read(agents);
+async function roleOf(db: Kysely<MemoryDb>, agent_id: string): Promise<AgentRole | undefined> {
   const row = await db.selectFrom('agents').select('role').where('agent_id', '=', agent_id).executeTakeFirst();
   return row?.role;
 }

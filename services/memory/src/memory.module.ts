@@ -3,8 +3,7 @@ import { Module } from '@nestjs/common';
 import { config } from './config.js';
 import { setGrant } from './commands/set-grant.js';
 import { agents } from './projections/agents.projection.js';
-import { domains } from './projections/domains.projection.js';
-import { facts } from './projections/facts.projection.js';
+import { memory } from './projections/memory.projection.js';
 import { repos } from './projections/repos.projection.js';
 import { migrations } from './projections/tables.js';
 import { tools } from './tools/registry.js';
@@ -14,7 +13,7 @@ export const memoryService = defineService({
   config,
   tools,
   commands: [setGrant],
-  projections: [domains, facts, agents, repos],
+  projections: [memory, agents, repos],
   migrations,
 });
 

@@ -30,10 +30,10 @@ it('rebuilding the views of the memory gives exactly the rows that they have', a
         }),
       ),
     );
-  const last = await app.host.bus.direct.last('CORTEX_EVENTS', 'cortex.evt.memory.*.fact.*');
+  const last = await app.host.bus.direct.last('CORTEX_EVENTS', 'cortex.evt.memory.>');
   await eventually(async () => {
     const { rows: checkpoints } = await owner.query(
-      `select seq from memory.projection_checkpoint where projection = 'facts_v1'`,
+      `select seq from memory.projection_checkpoint where projection = 'memory_v1'`,
     );
     expect(checkpoints).toEqual([{ seq: String(last!.seq) }]);
   });

@@ -1,6 +1,7 @@
 import { notFound } from '@cortex/contracts';
-import { text, type ToolContext } from '@cortex/service-kit';
-import { repos } from '../projections/repos.projection.js';
+import { text } from '@cortex/service-kit';
+import type { Kysely } from 'kysely';
+import type { MemoryDb } from '../projections/tables.js';
 
 /** The argument that names a repository, with what it is for. */
 export const repoArgument = (purpose: string) =>
@@ -10,9 +11,8 @@ export const repoArgument = (purpose: string) =>
  * The scope slug of a repository named by id, `owner/name` or slug; null where none is named. Errors: `not_found` (repo):
  * never the whole workspace instead.
  */
-export async function findRepo(ctx: ToolContext, named: string | undefined): Promise<string | null> {
+export async function findRepo(db: Kysely<MemoryDb>, named: string | undefined): Promise<string | null> {
   if (named === undefined) return null;
-  const db = await ctx.read(repos);
   const row = await db
     .selectFrom('repos')
     .select('slug')

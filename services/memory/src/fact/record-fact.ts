@@ -4,7 +4,7 @@ import type { ToolContext } from '@cortex/service-kit';
 import type { Actor } from '../actor.js';
 import { domain as domainDecider } from '../domain/domain.decider.js';
 import type { DomainSlug } from '../domain/slug.js';
-import { facts } from '../projections/facts.projection.js';
+import { memory } from '../projections/memory.projection.js';
 import { relatedFacts } from '../search/related.js';
 import { fact, factsId, type Outcome } from './fact.decider.js';
 import { classify } from './memory-types.js';
@@ -59,7 +59,7 @@ export async function recordFact(ctx: ToolContext, input: FactInput): Promise<Ou
       source_observation_ids: [],
       valid_until,
     },
-    related: await relatedFacts(await ctx.read(facts), { topic, content }, ctx.now()),
+    related: await relatedFacts(await ctx.read(memory), { topic, content }, ctx.now()),
   });
   // Out of the aggregate and not of this call's events: a call that is sent again finds what its first try came to.
   const { state } = await ctx.load(fact, topicId);

@@ -51,21 +51,20 @@ export interface MemoryDb {
     mention_count: number;
     /** Tokens of topic and content, repeats counted. */
     tokens: number;
-    /** Place in the log: the larger, the newer. */
-    seq: ColumnType<string, number, never>;
+    /** Place in the log: the larger, the newer; no two facts share one. */
+    place: ColumnType<string, number, never>;
     created_at: Time;
     updated_at: Time;
   };
-  /** Which fact holds which token how often: of facts that are not superseded. */
+  /** Which fact holds which token how often: of facts that are not superseded. A fact is its place here, which is short. */
   fact_terms: {
     workspace_id: string;
     term: string;
-    fact_id: string;
+    place: ColumnType<string, number, never>;
     tf: number;
     /** What scoring and filtering ask of the fact, so that they need not look it up. */
     tokens: number;
     domain: string;
-    seq: ColumnType<string, number, never>;
     valid_until: ColumnType<Date | null, string | null, never>;
   };
   /** Which facts are related; walked in both directions. Source: MemoryFactsLinked. */
@@ -119,20 +118,20 @@ export const migrations = defineMigrations({
         .addColumn('valid_until', 'timestamptz')
         .addColumn('mention_count', 'integer', (column) => column.notNull())
         .addColumn('tokens', 'integer', (column) => column.notNull())
-        .addColumn('seq', 'bigint', (column) => column.notNull())
+        .addColumn('place', 'bigint', (column) => column.notNull())
         .addColumn('created_at', 'timestamptz', (column) => column.notNull())
         .addColumn('updated_at', 'timestamptz', (column) => column.notNull())
         .addPrimaryKeyConstraint('facts_pk', ['workspace_id', 'id'])
         .execute();
-      await sql`create index facts_newest on facts (workspace_id, seq desc) where superseded_by is null`.execute(db);
+      await sql`create unique index facts_place on facts (workspace_id, place)`.execute(db);
       await sql`create index facts_ending on facts (workspace_id, valid_until) include (tokens)
         where superseded_by is null and valid_until is not null`.execute(db);
       await sql`create table fact_terms (
-        workspace_id text not null, term text not null, fact_id text not null, tf integer not null,
-        tokens integer not null, domain text not null, seq bigint not null, valid_until timestamptz,
-        constraint fact_terms_pk primary key (workspace_id, term, fact_id)
-          include (tf, tokens, domain, seq, valid_until))`.execute(db);
-      await db.schema.createIndex('fact_terms_of_fact').on('fact_terms').columns(['workspace_id', 'fact_id']).execute();
+        workspace_id text not null, term text not null, place bigint not null, tf integer not null,
+        tokens integer not null, domain text not null, valid_until timestamptz,
+        constraint fact_terms_pk primary key (workspace_id, term, place)
+          include (tf, tokens, domain, valid_until))`.execute(db);
+      await db.schema.createIndex('fact_terms_of_fact').on('fact_terms').columns(['workspace_id', 'place']).execute();
       await db.schema
         .createTable('fact_links')
         .addColumn('workspace_id', 'text', (column) => column.notNull())

@@ -23,7 +23,7 @@ export interface Candidate {
   content: string;
   memory_type: MemoryDb['facts']['memory_type'];
   confidence: number;
-  seq: number;
+  place: number;
   created_at: Date;
 }
 
@@ -59,9 +59,9 @@ async function hiddenFrom(db: Kysely<MemoryDb>, role: AgentRole): Promise<string
 }
 
 /**
- * The facts whose topic and content hold some of the tokens, each given once, by BM25 (k1 1.2, b 0.75) over the active facts of the whole
- * workspace; of equals the newer first. Word statistics leave the scope's domains out on purpose: a rare word is rare
- * whichever domain is searched.
+ * The facts whose topic and content hold some of the tokens, each given once, by BM25 (k1 1.2, b 0.75) over the active facts
+ * of the whole workspace; of equals the newer first. Word statistics count the domains out of scope on purpose: a rare word
+ * is rare whichever domain is searched.
  */
 export async function lexical(
   db: Kysely<MemoryDb>,
@@ -71,30 +71,33 @@ export async function lexical(
 ): Promise<Hit[]> {
   if (terms.length === 0) return [];
   const { rows } = await sql<Hit>`
-    with hits as materialized (
-      select term, fact_id, tf, tokens, domain, seq from fact_terms
-       where term = any(${terms}::text[]) and (valid_until is null or valid_until > ${now}::timestamptz)
-    ), corpus as (
+    with totals as materialized (
       select (t.facts - e.facts)::float8 as n, (t.tokens - e.tokens)::float8 / nullif(t.facts - e.facts, 0) as avg_tokens
         from fact_totals t, (
           select count(*) as facts, coalesce(sum(tokens), 0) as tokens from facts
            where superseded_by is null and valid_until <= ${now}::timestamptz) e
-    ), weights as (
-      select term, ln(1 + (c.n - count(*) + 0.5) / (count(*) + 0.5)) as idf from hits, corpus c group by term, c.n
+    ), weights as materialized (
+      select term, 2.2::float8 * ln(1 + (n - df + 0.5) / (df + 0.5)) as weight
+        from totals, (
+          select term, count(*)::float8 as df from fact_terms
+           where term = any(${terms}::text[]) and (valid_until is null or valid_until > ${now}::timestamptz)
+           group by term) d
+    ), best as (
+      select place, sum(weight * tf / (tf + 1.2::float8 * (0.25::float8 + 0.75::float8 * tokens / avg_tokens))) as score
+        from weights w join fact_terms t using (term), totals
+       where (t.valid_until is null or t.valid_until > ${now}::timestamptz)
+         and (${domains}::text[] is null or t.domain = any(${domains}::text[]))
+       group by place
+       order by score desc, place desc
+       limit ${most}
     )
-    select h.fact_id as id,
-           sum(w.idf * h.tf * 2.2 / (h.tf + 1.2 * (0.25 + 0.75 * h.tokens / c.avg_tokens)))::float8 as score
-      from hits h join weights w using (term), corpus c
-     where ${domains}::text[] is null or h.domain = any(${domains}::text[])
-     group by h.fact_id, h.seq
-     order by score desc, h.seq desc
-     limit ${most}`.execute(db);
+    select f.id, best.score from best join facts f using (place) order by best.score desc, best.place desc`.execute(db);
   return rows;
 }
 
 /** The newest active facts, newest first. */
 export async function newest(db: Kysely<MemoryDb>, scope: Scope, most: number): Promise<string[]> {
-  const rows = await active(db, scope).select('f.id').orderBy('f.seq', 'desc').limit(most).execute();
+  const rows = await active(db, scope).select('f.id').orderBy('f.place', 'desc').limit(most).execute();
   return rows.map(({ id }) => id);
 }
 
@@ -106,10 +109,10 @@ export async function candidates(
 ): Promise<Map<string, Candidate>> {
   if (ids.length === 0) return new Map();
   const rows = await active(db, scope)
-    .select(['f.id', 'f.domain', 'f.topic', 'f.content', 'f.memory_type', 'f.confidence', 'f.seq', 'f.created_at'])
+    .select(['f.id', 'f.domain', 'f.topic', 'f.content', 'f.memory_type', 'f.confidence', 'f.place', 'f.created_at'])
     .where('f.id', 'in', ids)
     .execute();
-  return new Map(rows.map((row) => [row.id, { ...row, seq: Number(row.seq) }]));
+  return new Map(rows.map((row) => [row.id, { ...row, place: Number(row.place) }]));
 }
 
 /** The active facts of the scope that a link leads to from one of these, and over which weight. */

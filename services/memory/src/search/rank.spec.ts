@@ -2,14 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import type { Candidate } from './candidates.js';
 import { aged, byScore, diverse, fused, repoFirst } from './rank.js';
 
-const candidate = (id: string, seq: number, more: Partial<Candidate> = {}): Candidate => ({
+const candidate = (id: string, place: number, more: Partial<Candidate> = {}): Candidate => ({
   id,
   domain: 'auth',
   topic: id,
   content: `content of ${id}`,
   memory_type: 'fact',
   confidence: 1,
-  seq,
+  place,
   created_at: new Date('2026-01-05T10:00:00.000Z'),
   ...more,
 });

@@ -33,7 +33,7 @@ export function byScore(facts: ReadonlyMap<string, Candidate>, scores: ReadonlyM
     const fact = facts.get(id);
     return fact ? [{ fact, score }] : [];
   });
-  return ranked.sort((a, b) => b.score - a.score || b.fact.seq - a.fact.seq || (a.fact.id < b.fact.id ? -1 : 1));
+  return ranked.sort((a, b) => b.score - a.score || b.fact.place - a.fact.place || (a.fact.id < b.fact.id ? -1 : 1));
 }
 
 const HOUR_MS = 3_600_000;

@@ -7,6 +7,7 @@ import { optionalTrimmed, trimmed } from '../arguments.js';
 import { findRepo, repoArgument } from '../domain/find-repo.js';
 import { domainSlug } from '../domain/slug.js';
 import { recordFact } from '../fact/record-fact.js';
+import { memory } from '../projections/memory.projection.js';
 
 /**
  * Stores a fact in a domain, which it makes if it is new. The same content again counts as one more mention; of two facts of
@@ -59,11 +60,12 @@ export const proposeFact = defineTool({
     conflicts_resolved: z.number().int().optional().describe('Contradictions with other facts that were settled'),
   }),
   async handle(args, ctx) {
-    const author = await actorOf(ctx, args);
+    const db = await ctx.read(memory);
+    const author = await actorOf(ctx, db, args);
     if (args.source_observation_ids.length > 0) {
       throw notFound('source_observation_ids', 'names no observation of yours', 'leave it out');
     }
-    const slug = domainSlug(args.domain, await findRepo(ctx, args.repo));
+    const slug = domainSlug(args.domain, await findRepo(db, args.repo));
     const outcome = await recordFact(ctx, {
       slug,
       topic: args.topic,

@@ -5,8 +5,7 @@ import { actorOf } from '../actor.js';
 import { trimmed } from '../arguments.js';
 import { findRepo, repoArgument } from '../domain/find-repo.js';
 import { parseDomain } from '../domain/slug.js';
-import { domains } from '../projections/domains.projection.js';
-import { facts } from '../projections/facts.projection.js';
+import { memory } from '../projections/memory.projection.js';
 import { recall } from '../recall/recall.decider.js';
 import { readableDomains } from '../search/candidates.js';
 import { SEARCH_MODES, searchFacts } from '../search/search.js';
@@ -62,10 +61,9 @@ export const searchMemory = defineTool({
     degraded: z.array(z.string()).describe('Kinds of search that the mode asks for and that could not run'),
   }),
   async handle({ query, mode, domain, repo, limit }, ctx) {
-    const first = await findRepo(ctx, repo);
-    const { role } = await actorOf(ctx);
-    await ctx.read(domains);
-    const db = await ctx.read(facts);
+    const db = await ctx.read(memory);
+    const first = await findRepo(db, repo);
+    const { role } = await actorOf(ctx, db);
     const scope = { now: ctx.now(), domains: await readableDomains(db, domain, role) };
     const found = await searchFacts(db, { query, mode, scope, repo: first, limit });
     if (mode === 'hybrid' && found.facts.length > 0) {

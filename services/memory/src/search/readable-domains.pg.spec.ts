@@ -1,9 +1,9 @@
 import type { DomainEvent } from '@cortex/contracts/memory';
 import { projectionFixture } from '@cortex/testing';
 import { expect, it } from '@jest/globals';
-import { readableDomains } from '../search/candidates.js';
-import { domains } from './domains.projection.js';
-import { migrations } from './tables.js';
+import { readableDomains } from './candidates.js';
+import { memory } from '../projections/memory.projection.js';
+import { migrations } from '../projections/tables.js';
 
 const created = (domain: string): DomainEvent => ({
   type: 'MemoryDomainCreated',
@@ -15,7 +15,7 @@ const granted = (domain_name: string, permission: 'none' | 'read' | 'write'): Do
 });
 
 it('shows a role the domains that were not taken from it, in every scope', async () => {
-  await using t = await projectionFixture(domains, migrations);
+  await using t = await projectionFixture(memory, migrations);
   await t.apply(1, created('auth-flow'), granted('auth-flow', 'write'));
   await t.apply(2, created('repo:acme-api/auth-flow'));
   await t.apply(3, created('deploys'), granted('deploys', 'read'));
@@ -31,7 +31,7 @@ it('shows a role the domains that were not taken from it, in every scope', async
 });
 
 it('keeps a domain that is made twice as it was', async () => {
-  await using t = await projectionFixture(domains, migrations);
+  await using t = await projectionFixture(memory, migrations);
   await t.apply(1, created('auth-flow'));
   await t.apply(2, { ...created('auth-flow'), data: { ...created('auth-flow').data, label: 'Other' } } as DomainEvent);
   expect(await t.db.selectFrom('domains').select(['label', 'domain_name', 'repo']).execute()).toEqual([

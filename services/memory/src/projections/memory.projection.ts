@@ -1,22 +1,52 @@
-import type { FactEvent } from '@cortex/contracts/memory';
+import type { DomainEvent, FactEvent } from '@cortex/contracts/memory';
 import { defineProjection } from '@cortex/eventstore';
 import { sql } from 'kysely';
+import { parseDomain } from '../domain/slug.js';
 import { termCounts } from '../search/tokens.js';
 import type { MemoryDb } from './tables.js';
 
+/** More events than a commit can hold. */
+const PLACES = 10_000;
+
+/** Where an event stands among all events: a number that grows, and that a rebuild finds again. */
+const placeOf = ({ seq, index }: { seq: number; index: number }): number => seq * PLACES + index;
+
 /**
- * Every fact of a workspace and, of those that are not superseded, the words by which search finds them. The words are our
- * own tokens and not PostgreSQL's full text: the score is made of exactly these (BM25 over stemmed words and CJK pairs).
+ * The memory of a workspace: domains, grants, facts, and the words by which facts are found. One view of all that the service
+ * records, so that a read waits for the caller's last write whatever that was.
+ *
+ * The words are our own tokens and not PostgreSQL's full text: the score is made of exactly these (BM25 over stemmed words
+ * and CJK pairs). Words are kept of facts that are not superseded.
  */
-export const facts = defineProjection<FactEvent, MemoryDb>({
-  name: 'facts_v1',
-  subject: 'cortex.evt.memory.*.fact.*',
-  tables: ['facts', 'fact_terms', 'fact_links', 'fact_totals'],
+export const memory = defineProjection<DomainEvent | FactEvent, MemoryDb>({
+  name: 'memory_v1',
+  subject: 'cortex.evt.memory.*.*.*',
+  tables: ['domains', 'grants', 'facts', 'fact_terms', 'fact_links', 'fact_totals'],
   on: {
-    MemoryFactRecorded: ({ workspace, at, seq, data: { fact } }, tx) => {
+    MemoryDomainCreated: ({ workspace, at, data: { label, description, created_by_role, domain } }, tx) =>
+      tx
+        .insertInto('domains')
+        .values({
+          workspace_id: workspace,
+          ...parseDomain(domain),
+          label,
+          description,
+          created_by_role,
+          created_at: at,
+        })
+        .onConflict((oc) => oc.columns(['workspace_id', 'domain']).doNothing())
+        .execute(),
+    MemoryAccessGranted: ({ workspace, data: { domain_name, role, permission } }, tx) =>
+      tx
+        .insertInto('grants')
+        .values({ workspace_id: workspace, domain_name, role, permission })
+        .onConflict((oc) => oc.columns(['workspace_id', 'domain_name', 'role']).doUpdateSet({ permission }))
+        .execute(),
+    MemoryFactRecorded: (event, tx) => {
+      const { workspace, at, data } = event;
+      const { fact } = data;
       const counts = termCounts(`${fact.topic} ${fact.content}`);
       const tokens = [...counts.values()].reduce((sum, tf) => sum + tf, 0);
-      const { id, domain, valid_until } = fact;
       // One statement: an id that is taken (a log put together of two) adds no words and is not counted.
       return tx
         .with('added', (db) =>
@@ -29,19 +59,19 @@ export const facts = defineProjection<FactEvent, MemoryDb>({
               superseded_by: null,
               mention_count: 1,
               tokens,
-              seq,
+              place: placeOf(event),
               created_at: at,
               updated_at: at,
             })
             .onConflict((oc) => oc.columns(['workspace_id', 'id']).doNothing())
-            .returning(['workspace_id', 'tokens']),
+            .returning(['workspace_id', 'place', 'tokens', 'domain', 'valid_until']),
         )
         .with(
           'words',
-          () => sql`
-            (insert into fact_terms (workspace_id, term, fact_id, tf, tokens, domain, seq, valid_until)
-            select added.workspace_id, t.term, ${id}, t.tf, added.tokens, ${domain}, ${seq}, ${valid_until}::timestamptz
-              from added, unnest(${[...counts.keys()]}::text[], ${[...counts.values()]}::int[]) as t (term, tf))`,
+          () => sql`(
+            insert into fact_terms (workspace_id, term, place, tf, tokens, domain, valid_until)
+            select a.workspace_id, t.term, a.place, t.tf, a.tokens, a.domain, a.valid_until
+              from added a, unnest(${[...counts.keys()]}::text[], ${[...counts.values()]}::int[]) as t (term, tf))`,
         )
         .insertInto('fact_totals')
         .columns(['workspace_id', 'facts', 'tokens'])
@@ -76,10 +106,12 @@ export const facts = defineProjection<FactEvent, MemoryDb>({
             .where('id', '=', fact_id)
             .where('superseded_by', 'is', null)
             .set({ superseded_by, updated_at: at })
-            .returning(['workspace_id', 'tokens']),
+            .returning(['workspace_id', 'place', 'tokens']),
         )
-        .with('words', (db) =>
-          db.deleteFrom('fact_terms').where('workspace_id', '=', workspace).where('fact_id', '=', fact_id),
+        .with(
+          'words',
+          () => sql`(
+            delete from fact_terms t using gone where t.workspace_id = gone.workspace_id and t.place = gone.place)`,
         )
         .updateTable('fact_totals as t')
         .from('gone')
