@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Secrets } from '@cortex/service-kit';
-import { errors, interactionPolicy, Provider, type JWK } from 'oidc-provider';
+import { errors, interactionPolicy, Provider, type JWK, type KoaContextWithOIDC } from 'oidc-provider';
 import { KNOWN_SCOPES } from '../../scopes.js';
 import { begin, knownOf, PROTOCOL_SCOPES, showError } from './authorize.js';
 import { LOGIN, ROUTES } from './front.js';
+import { RefreshGrace } from './refresh-grace.js';
 import { GRANT_TYPES, tidyRegistration } from './registration.js';
 import { resourceCheck } from './resource.js';
 import type { IssuerStore } from './store.js';
@@ -33,6 +34,7 @@ const REFRESH_S = 30 * DAY_S;
  */
 export function makeProvider(options: ProviderOptions): Provider {
   const { url, key, store, canonicalUri, audience, owner, tell } = options;
+  const grace = new RefreshGrace();
   const isOurs = resourceCheck(canonicalUri, audience);
   const provider = new Provider(url, {
     adapter: store.adapter,
@@ -86,7 +88,10 @@ export function makeProvider(options: ProviderOptions): Provider {
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     expiresWithSession: async () => false,
     // Who is the owner may have been changed since.
-    findAccount: async (_ctx, sub) => (sub === owner ? { accountId: sub, claims: async () => ({ sub }) } : undefined),
+    findAccount: async (ctx, sub, token) => {
+      if (token?.kind === 'RefreshToken' && ctx.oidc.route === 'token') await grace.check(ctx, token.jti);
+      return sub === owner ? { accountId: sub, claims: async () => ({ sub }) } : undefined;
+    },
     interactions: { policy: everyTime(), url: (_ctx, { uid }) => `${LOGIN}${uid}` },
     // Never what was allowed before: a page of another site could open the address again.
     loadExistingGrant: async ({ oidc }) => {
@@ -103,6 +108,7 @@ export function makeProvider(options: ProviderOptions): Provider {
   provider.on('server_error', (_ctx, error) => tell(`issuer: ${error.stack ?? error.message}`));
   provider.use(async (ctx, next) => {
     if (ctx.path === ROUTES.authorization) return begin(ctx, next, url);
+    if (ctx.path === ROUTES.token) return grace.around(ctx as KoaContextWithOIDC, next);
     await next();
     // The library has others that cannot be turned off.
     if (isDocument(ctx.body)) ctx.body = { ...ctx.body, response_modes_supported: ['query'] };
