@@ -30,3 +30,10 @@ describe('the key of sealed values', () => {
     },
   );
 });
+
+it('T02 the issuer of people is never that of session tokens', () => {
+  const env = { ...development, CORTEX_CANONICAL_URI: 'http://127.0.0.1:9030/mcp' };
+  expect(() => settingsOf(config.parse({ ...env, OAUTH_ISSUER: 'http://127.0.0.1:9030/session' }), ofHome)).toThrow(
+    'OAUTH_ISSUER is the issuer of session tokens',
+  );
+});

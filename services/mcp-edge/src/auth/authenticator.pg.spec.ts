@@ -100,6 +100,18 @@ describe('a caller', () => {
     expect(auth.authenticate(req({ authorization: `bearer  ${jwt}` }), 'mcp')).toBe(who);
   });
 
+  it('is operator by the admin scope or as the owner at the configured issuer, and not because a token says so', async () => {
+    const { auth } = edge({ CORTEX_OWNER_SUB: 'olga' });
+    const roles = async (claims: object) => caller(await ask(auth, await token(claims))).principal.roles;
+    expect(await roles({ scope: 'mcp:cortex:admin' })).toEqual(['operator']);
+    expect(await roles({ sub: 'olga' })).toEqual(['operator']);
+    expect(await roles({ metadata: { role: 'operator' } })).toEqual([]);
+    expect(await roles({ metadata: { role: 'dev' }, scope: 'mcp:cortex:admin' })).toEqual(['dev', 'operator']);
+    expect(await roles({ sub: 'Olga' })).toEqual([]);
+    const nobody = edge();
+    expect(caller(await ask(nobody.auth, await token({ sub: 'owner' }))).principal.roles).toEqual([]);
+  });
+
   it('T03 with the same sub and another client has another caller key, and is the same person', async () => {
     const { auth } = edge();
     const [a, b] = [caller(await ask(auth, await token())), caller(await ask(auth, await token({ client_id: 'web' })))];

@@ -100,37 +100,25 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     return { kid, exp, mcp, caller: personCaller({ ...verified, audience }, id, 'person', owner), lacks };
   }
 
-  function refused(req: IncomingMessage, resource: ResourceKind, refusal: AuthRefusal): HttpRefusal {
+  /** Of a bearer: the challenge says where to go on. */
+  const bearerRefusal =
+    (req: IncomingMessage, resource: ResourceKind) =>
+    (refusal: AuthRefusal): HttpRefusal => {
+      if (refusal.refused === 'view_behind') return behind(refusal);
+      limiter.count(clientIp(req, settings.CORTEX_TRUSTED_PROXY_HOPS));
+      onRefused(refusal.refused);
+      return challenges.unauthorized(req, resource, refusal);
+    };
+
+  function plainRefusal(refusal: AuthRefusal): HttpRefusal {
     if (refusal.refused === 'view_behind') return behind(refusal);
-    limiter.count(clientIp(req, settings.CORTEX_TRUSTED_PROXY_HOPS));
     onRefused(refusal.refused);
-    return challenges.unauthorized(req, resource, refusal);
+    return new HttpRefusal(401, bodyOf('invalid_token', refusal.description), {}, refusal.refused);
   }
 
-  function behind(refusal: AuthRefusal): HttpRefusal {
-    onRefused(refusal.refused);
-    return notNow(refusal.description, refusal.refused);
-  }
-
-  /** A session may have ended since its token was verified, so it is asked for every time. */
-  function settle(
-    req: IncomingMessage,
-    resource: ResourceKind,
-    entry: Admitted | AuthRefusal,
-  ): Settled | Promise<Settled> {
-    if (isRefusal(entry)) return refused(req, resource, entry);
-    if (entry.caller.session === undefined) return settlePerson(req, resource, entry);
-    const judge = (standing: Standing): Settled =>
-      standing === 'open' ? entry.caller : refused(req, resource, refuse(standing));
-    const standing = sessions.standing(entry.caller.session.sid);
-    return standing instanceof Promise ? standing.then(judge) : judge(standing);
-  }
-
-  function settlePerson(req: IncomingMessage, resource: ResourceKind, entry: Admitted): Settled {
-    if (resource === 'mcp' && !entry.mcp) return refused(req, resource, refuse('audience'));
-    if (entry.lacks === undefined) return entry.caller;
-    onRefused(entry.lacks);
-    return entry.lacks === 'pool' ? challenges.wrongPool(req, resource) : challenges.missingBaseline(req, resource);
+  function behind({ refused, description }: AuthRefusal): HttpRefusal {
+    onRefused(refused);
+    return notNow(description, refused);
   }
 
   function failed(error: unknown): HttpRefusal {
@@ -138,18 +126,29 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     return notNow('people cannot be looked up just now');
   }
 
-  /** A session's token and nothing else. */
-  function settleSession(entry: Admitted | AuthRefusal): Settled | Promise<Settled> {
-    const no = (refusal: AuthRefusal): HttpRefusal => {
-      if (refusal.refused === 'view_behind') return behind(refusal);
-      onRefused(refusal.refused);
-      return new HttpRefusal(401, bodyOf('invalid_token', refusal.description), {}, refusal.refused);
-    };
+  function settle(req: IncomingMessage, resource: ResourceKind, entry: Admitted | AuthRefusal) {
+    const no = bearerRefusal(req, resource);
     if (isRefusal(entry)) return no(entry);
-    if (entry.caller.session === undefined) return no(refuse('issuer'));
-    const judge = (standing: Standing): Settled => (standing === 'open' ? entry.caller : no(refuse(standing)));
-    const standing = sessions.standing(entry.caller.session.sid);
+    if (entry.caller.session !== undefined) return settleAgent(entry.caller, entry.caller.session.sid, no);
+    if (resource === 'mcp' && !entry.mcp) return no(refuse('audience'));
+    if (entry.lacks === undefined) return entry.caller;
+    onRefused(entry.lacks);
+    return entry.lacks === 'pool' ? challenges.wrongPool(req, resource) : challenges.missingBaseline(req, resource);
+  }
+
+  /** A session may have ended since its token was verified, so it is looked at for every request. */
+  function settleAgent(caller: CallerContext, sid: string, no: (refusal: AuthRefusal) => HttpRefusal) {
+    const judge = (standing: Standing): Settled => (standing === 'open' ? caller : no(refuse(standing)));
+    const standing = sessions.standing(sid);
     return standing instanceof Promise ? standing.then(judge) : judge(standing);
+  }
+
+  function settleSession(entry: Admitted | AuthRefusal): Settled | Promise<Settled> {
+    if (isRefusal(entry)) return plainRefusal(entry);
+    const { caller } = entry;
+    return caller.session === undefined
+      ? plainRefusal(refuse('issuer'))
+      : settleAgent(caller, caller.session.sid, plainRefusal);
   }
 
   return {
@@ -162,7 +161,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
         return dev instanceof Promise ? dev.catch(failed) : dev;
       }
       const token = bearerOf(req.headers.authorization);
-      if (token === '') return refused(req, resource, withoutToken(req));
+      if (token === '') return bearerRefusal(req, resource)(withoutToken(req));
       const entry = tokens.get(token);
       if (!(entry instanceof Promise)) return settle(req, resource, entry);
       return entry.then((admitted) => settle(req, resource, admitted), failed);

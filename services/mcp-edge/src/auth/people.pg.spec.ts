@@ -89,7 +89,49 @@ describe('a person', () => {
   });
 });
 
+describe('a person who is named before the first login', () => {
+  const named = { issuer: 'https://issuer.example', sub: 'carol' };
+
+  it('has an id, and shows no rights until a token was seen', async () => {
+    const people = edge();
+    const id = await people.register(named);
+    expect(await people.register(named)).toBe(id);
+    expect(await people.rightsOf(id)).toEqual({ scopes: [], last_seen_at: null });
+    expect(await people.idOf(seen('carol', { issuer: named.issuer }))).toBe(id);
+    expect(await people.rightsOf(id)).toEqual({ scopes: ['a', 'b'], last_seen_at: expect.any(Date) });
+  });
+
+  it('keeps what a token said of them when they are named again', async () => {
+    const people = edge();
+    const id = await people.idOf(seen('carol', { issuer: named.issuer }));
+    expect(await people.register(named)).toBe(id);
+    expect(await rows()).toMatchObject([{ name: 'Alice', scopes: ['a', 'b'] }]);
+  });
+
+  it('gets one id, whoever names them at once', async () => {
+    const ids = await Promise.all(Array.from({ length: 8 }, async () => edge().register(named)));
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  it('of an unknown id is nobody', async () => {
+    expect(await edge().rightsOf('per_nobody')).toBeUndefined();
+    expect(await edge().behind('per_nobody')).toBeNull();
+  });
+});
+
 describe('while PostgreSQL is away', () => {
+  it('who stands behind a session is known from before, and for others it is told to try again', async () => {
+    await using other = await postgresFixture([mcpEdgeService]);
+    const away = dbOf(other);
+    const people = edge(away);
+    const id = await people.idOf(seen('alice'));
+    const alice = await people.behind(id);
+    expect(alice).toMatchObject({ sub: 'alice', name: 'Alice' });
+    await away.destroy();
+    expect(await people.behind(id)).toEqual(alice);
+    await expect(people.behind('per_other')).rejects.toMatchObject({ kind: 'unavailable' });
+  });
+
   it('known people go on from memory, and new ones are told to try again', async () => {
     await using other = await postgresFixture([mcpEdgeService]);
     const away = dbOf(other);

@@ -97,26 +97,29 @@ export class SessionDoor {
     return { kid, exp, caller: agentCaller({ claims, scopes, person, issuer, audience, jti, exp }) };
   }
 
-  /** Asked for every request: without a promise where the view knows the session. */
+  /** Asked for every request. */
   standing(sid: string): Standing | Promise<Standing> {
-    const { views } = this.options;
-    if (views.fresh() !== true) return this.#wait(sid);
-    const known = views.sessionOpen(sid);
-    if (known === 'unknown') return this.#wait(sid);
-    return known === 'open' ? 'open' : 'session_closed';
+    return standingOf(this.options.views, sid);
   }
+}
 
-  /** A session that was opened this moment may not have come here yet, and a view may be catching up. */
-  async #wait(sid: string): Promise<Standing> {
-    const { views } = this.options;
-    const until = performance.now() + WAIT_MS;
-    if (!(await views.fresh())) return 'view_behind';
-    for (;;) {
-      const known = views.sessionOpen(sid);
-      if (known !== 'unknown') return known === 'open' ? 'open' : 'session_closed';
-      if (performance.now() >= until) return 'session_closed';
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-    }
+/** Whether a session is open: without a promise where the view knows it. */
+export function standingOf(views: SessionViews, sid: string): Standing | Promise<Standing> {
+  if (views.fresh() !== true) return waitFor(views, sid);
+  const known = views.sessionOpen(sid);
+  if (known === 'unknown') return waitFor(views, sid);
+  return known === 'open' ? 'open' : 'session_closed';
+}
+
+/** A session that was opened this moment may not have come here yet, and a view may be catching up. */
+async function waitFor(views: SessionViews, sid: string): Promise<Standing> {
+  const until = performance.now() + WAIT_MS;
+  if (!(await views.fresh())) return 'view_behind';
+  for (;;) {
+    const known = views.sessionOpen(sid);
+    if (known !== 'unknown') return known === 'open' ? 'open' : 'session_closed';
+    if (performance.now() >= until) return 'session_closed';
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
 }
 
