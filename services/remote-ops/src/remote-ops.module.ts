@@ -9,7 +9,10 @@ import { NotesShown } from './adapters/notes-shown.js';
 import { Spill } from './adapters/spill.js';
 import { addDevice } from './commands/add-device.js';
 import { devices as devicesQuery } from './queries/devices.js';
+import { reachableDevices } from './queries/reachable-devices.js';
 import { issueJoinCode } from './commands/issue-join-code.js';
+import { readSpool } from './commands/read-spool.js';
+import { removeSpool } from './commands/remove-spool.js';
 import { revokeDevice } from './commands/revoke-device.js';
 import { config } from './config.js';
 import { devices } from './projections/devices.projection.js';
@@ -20,8 +23,8 @@ export const remoteOpsService = defineService({
   name: 'remote-ops',
   config,
   tools,
-  queries: [devicesQuery],
-  commands: [addDevice, issueJoinCode, revokeDevice],
+  queries: [devicesQuery, reachableDevices],
+  commands: [addDevice, issueJoinCode, revokeDevice, readSpool, removeSpool],
   projections: [devices],
   migrations,
   providers: [Machines, MachineList, DeviceLog, DeviceHub, DeviceServer, Spill, NotesShown],

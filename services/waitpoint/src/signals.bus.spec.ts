@@ -16,7 +16,7 @@ describe('a signal', () => {
   it('is found the moment that wait_create has answered, and fires once however often it comes', async () => {
     const { id, secret } = await at.arm();
     const all = await Promise.all(Array.from({ length: 8 }, () => at.signal({ id, secret })));
-    expect(all.map(({ http }) => http).sort()).toEqual([202, 410, 410, 410, 410, 410, 410, 410]);
+    expect(all.map(({ http }) => http).toSorted((a, b) => a - b)).toEqual([202, 410, 410, 410, 410, 410, 410, 410]);
     expect(all.find(({ http }) => http === 202)!.body).toEqual({ accepted: true, fired: true });
     const [late] = all.filter(({ http }) => http === 410);
     expect(late!.body).toEqual({
@@ -46,10 +46,8 @@ describe('a signal', () => {
       const { id, secret } = await at.arm({ members: ['a', 'b'] });
       const signal = (member: string) => (round % 2 ? at : other).signal({ id, secret, member });
       const answers = await Promise.all([signal('a'), signal('b')]);
-      expect(answers.map(({ http, body }) => [http, body['fired']]).sort()).toEqual([
-        [202, false],
-        [202, true],
-      ]);
+      expect(answers.map(({ http }) => http)).toEqual([202, 202]);
+      expect(answers.filter(({ body }) => body['fired'] === true)).toHaveLength(1);
       expect((await typesOf(id)).filter((type) => type === 'WaitpointFired')).toHaveLength(1);
     }
   });

@@ -1,9 +1,7 @@
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { CommitEnvelope } from '@cortex/contracts';
 import { startService, type RunningService } from '@cortex/testing';
 import type { StartOptions } from '@cortex/testing/start-service';
+import { tempDir } from '@cortex/testing/temp-dir';
 import { waitCheck } from '../tools/wait-check.tool.js';
 import { waitCreate } from '../tools/wait-create.tool.js';
 import type { View } from '../tools/view.js';
@@ -25,13 +23,10 @@ export interface Waiting extends AsyncDisposable {
   events(id: string, workspace?: string): Promise<CommitEnvelope['events']>;
 }
 
-export const newHome = (): Promise<string> =>
-  mkdtemp(join(process.env['CORTEX_TEST_RUN'] ?? tmpdir(), 'cortex-waitpoint-'));
-
 /** Without a sweep of its own unless the test says otherwise: tests sweep when they want to. */
 export async function startWaiting(options: StartOptions = {}): Promise<Waiting> {
   const session = sessionStandIn();
-  const home = options.env?.['CORTEX_HOME'] ?? (await newHome());
+  const home = options.env?.['CORTEX_HOME'] ?? (await tempDir('waitpoint'));
   const app = await startService(WaitpointModule, {
     beside: [session.service],
     ...options,

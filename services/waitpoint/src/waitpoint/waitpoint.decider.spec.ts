@@ -34,7 +34,7 @@ const created = (more: Partial<DataOf<'WaitpointCreated'>> = {}): At => ({
   data: settings(more),
   at: t(0),
 });
-const create = ({ coalesce_ms: _, ...rest }: DataOf<'WaitpointCreated'> = settings()): WaitpointCommand => ({
+const create = ({ coalesce_ms: _coalesce, ...rest }: DataOf<'WaitpointCreated'> = settings()): WaitpointCommand => ({
   type: 'CreateWaitpoint',
   waitpoint: rest,
 });
