@@ -88,7 +88,7 @@ export default defineConfig({
     // Reads the streams as the provisioner, the only one who may make a consumer.
     layer('services/cli/src/events/**', FIXTURES),
     // Fixtures of specs of the whole.
-    layer('services/cli/src/faults/**'),
+    layer('services/cli/src/{faults,testing}/**'),
     layer('services/cli/src/**/*.spec.ts'),
     {
       // Who reads the environment.
