@@ -1,8 +1,11 @@
 import { readFileSync, statSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { eventually } from '@cortex/testing';
 import { Client, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { isAlive } from '../identity.js';
 import { Browser } from './browser.js';
 import { RunningCortex } from './running.js';
 
@@ -80,6 +83,12 @@ const clients: [string, () => AnyClient, (url: URL, person: Person) => Finishabl
     (url, authProvider) => new StreamableHTTPClientTransport(url, { authProvider }),
     (callback) => callback.searchParams.get('code'),
   ],
+  [
+    'a client of HTTP+SSE',
+    () => new OldClient(info) as unknown as AnyClient,
+    (url, authProvider) => new SSEClientTransport(new URL('/sse', url), { authProvider }),
+    (callback) => callback.searchParams.get('code'),
+  ],
 ];
 
 it.each(clients)('%s without a token logs in, and stays logged in', async (_name, newClient, transport, found) => {
@@ -118,14 +127,15 @@ it('tells the login code wherever a person looks for it, and keeps it and the lo
   for (const file of [cortex.home.loginCode, cortex.home.logins]) expect(statSync(file).mode & 0o077).toBe(0);
 });
 
-it('keeps clients and their logins over a restart, with another code', async () => {
+it('keeps clients and their logins when everything is killed, and has another code then', async () => {
   const url = new URL(cortex.state.endpoint);
   const person = new Person();
   const first = new ModernTransport(url, { authProvider: person });
   await expect(new Client(info).connect(first)).rejects.toThrow(/unauthorized/i);
   await first.finishAuth(person.callback?.searchParams ?? new URLSearchParams());
   const before = loginCode();
-  await cortex.cortex(['down']);
+  process.kill(cortex.state.supervisor.pid, 'SIGKILL');
+  await eventually(() => !isAlive(cortex.state.supervisor));
   const { code, stdout } = await cortex.up();
   expect(code).toBe(0);
   expect(loginCode()).not.toBe(before);
