@@ -18,6 +18,8 @@ export type ExecutionEvent =
         trigger: string;
         label: string;
         schedule_task_id: string | null;
+        /** When it began, ISO 8601; it is told of a little later. */
+        started_at: string;
       };
     }
   | {

@@ -1,4 +1,5 @@
-import { eventually, type WrittenSession } from '@cortex/testing';
+import type { ExecutionEvent } from '@cortex/contracts/execution';
+import { eventually, writeEvents, type WrittenSession } from '@cortex/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { StaleCheck } from './execution/stale-check.js';
 import { executionOf, startAudit, type Audit } from './testing/audit.js';
@@ -165,19 +166,36 @@ describe('a running execution is marked stale', () => {
     await shown(session, 'stale');
   });
 
-  it('at start, for what was left running', async () => {
+  it('at start, for what an earlier instance left running; not what it was told of just now', async () => {
     await using one = await startAudit();
-    const session = await one.session('s1', { at: '2026-01-01T00:00:00.000Z' });
-    await one.start(session);
-    await one.end(session, '2026-01-01T00:01:00.000Z');
+    const at = '2026-01-01T00:00:00.000Z';
+    const [left, late] = [await one.session('left', { at }), await one.session('late', { at })];
+    const execution_id = executionOf(left);
+    const started: ExecutionEvent[] = [{ type: 'ExecutionStarted', data: { ...STARTED, execution_id } }];
+    await writeEvents(await one.app.nats.busAs('audit'), 'audit.execution', 'w1', execution_id, started, { at });
+    for (const session of [left, late]) await one.end(session, '2026-01-01T00:01:00.000Z');
+    await one.start(late);
     const { nats, postgres } = one.app;
     await one.app.stop();
     await using two = await startAudit({ nats, postgres });
     await eventually(async () => {
-      expect(await two.query({ status: 'stale' })).toMatchObject({
-        total: 1,
-        executions: [{ id: executionOf(session) }],
-      });
+      expect(await two.query({ status: 'stale' })).toMatchObject({ total: 1, executions: [{ id: execution_id }] });
     });
+    expect(await two.query({ status: 'running' })).toMatchObject({ executions: [{ id: executionOf(late) }] });
   });
 });
+
+const STARTED = {
+  run_id: null,
+  kind: 'local' as const,
+  project: 'arm',
+  backend: null,
+  billing_mode: null,
+  session_id: 'left',
+  owner_session_id: null,
+  person_id: 'per_1',
+  trigger: 'cli',
+  label: 'cli',
+  schedule_task_id: null,
+  started_at: '2026-01-01T00:00:00.000Z',
+};

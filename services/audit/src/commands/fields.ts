@@ -22,6 +22,7 @@ export const startFields = {
   trigger: Name.optional(),
   label: text({ max: LABEL }).optional(),
   schedule_task_id: Id.nullish(),
+  started_at: z.iso.datetime().optional(),
 };
 export const StartFields = z.object({ execution_id: ExecutionId, ...startFields });
 export type StartFields = z.output<typeof StartFields>;

@@ -47,7 +47,7 @@ export const finishExecution = defineCommand({
       failed: { outcome: 'failed', data: { ...figures, error: firstChars(error || 'unknown', KEPT_CHARS) } },
       cancelled: { outcome: 'cancelled', data: { execution_id, by: by ?? ctx.caller.id } },
     };
-    const started = startedOf(args, await findSession(ctx, whose, args.session_id));
+    const started = startedOf(args, await findSession(ctx, whose, args.session_id), ctx.now());
     const command = { type: 'FinishExecution' as const, started, ending: endings[outcome] };
     await ctx.execute(execution, execution_id, command);
     return { execution_id };

@@ -13,7 +13,7 @@ export const startExecution = defineCommand({
   name: 'start_execution',
   input: StartFields,
   async handle(args, ctx) {
-    const started = startedOf(args, await findSession(ctx, whose, args.session_id));
+    const started = startedOf(args, await findSession(ctx, whose, args.session_id), ctx.now());
     await ctx.execute(execution, args.execution_id, { type: 'StartExecution', started });
     return { execution_id: args.execution_id };
   },

@@ -18,6 +18,7 @@ const start: Started = {
   trigger: 'cli',
   label: 'cli',
   schedule_task_id: null,
+  started_at: '2026-01-05T10:00:00.000Z',
 };
 const figures = { execution_id, cost_usd: null, num_turns: 2, duration_s: 1.5, final_output: 'done' };
 const completed: Ending = { outcome: 'completed', data: figures };

@@ -9,7 +9,10 @@ import { whose } from '../projections/whose.js';
 import { execution } from './execution.decider.js';
 
 const LOOK_MS = 60_000;
-/** The end of a run follows the end of its session by a reaction, which may be tried again a few times. */
+/**
+ * Start and end of a run follow those of its session by reactions, each of which may be tried again a few times, every minute
+ * at the latest: so long after it was told of the start a run waits for its end.
+ */
 const GRACE_MS = 5 * 60_000;
 
 /**
@@ -53,12 +56,8 @@ export class StaleCheck implements OnApplicationShutdown {
         .leftJoin('session_tree', 'session_tree.session_id', 'executions.session_id')
         .select('executions.id')
         .where('status', '=', 'running')
-        .where((eb) =>
-          eb.or([
-            eb('session_tree.ended_at', '<', latest),
-            eb.and([eb('session_tree.session_id', 'is', null), eb('executions.started_at', '<', latest)]),
-          ]),
-        )
+        .where('told_at', '<', latest)
+        .where((eb) => eb.or([eb('session_tree.ended_at', '<', latest), eb('session_tree.session_id', 'is', null)]))
         .execute();
       const home = workspace === NO_WORKSPACE ? null : workspace;
       for (const { id } of rows) {

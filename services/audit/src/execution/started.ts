@@ -11,10 +11,12 @@ const KINDS: Record<SessionKind, ExecutionKind> = {
   subagent: 'subagent',
 };
 
-/** The whole of a start: what was told, else what is known of the session that runs. */
-export function startedOf(told: StartFields, session: SessionRowRead | undefined): Started {
+/** The whole of a start: what was told, else what is known of the session that runs. `now` is when it was told. */
+export function startedOf(told: StartFields, session: SessionRowRead | undefined, now: string): Started {
   const project = told.project ?? session?.project ?? 'general';
   const trigger = told.trigger ?? session?.trigger ?? 'unknown';
+  // A session's own run began with it, however late it is told of.
+  const own = session?.execution_id === told.execution_id ? session.started_at.toISOString() : now;
   return {
     execution_id: told.execution_id,
     run_id: told.run_id ?? null,
@@ -28,5 +30,6 @@ export function startedOf(told: StartFields, session: SessionRowRead | undefined
     trigger,
     label: told.label ?? trigger,
     schedule_task_id: told.schedule_task_id ?? null,
+    started_at: told.started_at ?? own,
   };
 }

@@ -38,12 +38,11 @@ export const executions = defineProjection<ExecutionEvent, AuditDb>({
   subject: 'cortex.evt.audit.*.execution.*',
   tables: ['executions'],
   on: {
-    ExecutionStarted: ({ id, workspace, at, seq, data }, tx) => {
+    ExecutionStarted: ({ id, workspace, at, data }, tx) => {
       const { execution_id: _id, ...started } = data;
-      const row = { ...started, workspace_id: workspace, id, started_at: at, started_seq: seq };
       return tx
         .insertInto('executions')
-        .values({ ...row, status: 'running' })
+        .values({ ...started, workspace_id: workspace, id, status: 'running', told_at: at })
         .onConflict((oc) => oc.columns(['workspace_id', 'id']).doNothing())
         .execute();
     },

@@ -51,8 +51,8 @@ export interface ExecutionRow {
   label: string;
   schedule_task_id: string | null;
   started_at: ColumnType<Date, string, never>;
-  /** Sequence of its start in the log. */
-  started_seq: ColumnType<string, number, never>;
+  /** When its start was recorded, which may be long after it. */
+  told_at: ColumnType<Date, string, never>;
   ended_at: ColumnType<Date | null, string | null | undefined, string>;
   /** As its end told it. */
   reported_cost_usd: ColumnType<number | null, number | null | undefined, number | null>;
@@ -125,7 +125,7 @@ export const migrations = defineMigrations({
           run_id text, kind text not null, project text not null, backend text, billing_mode text,
           session_id text not null, owner_session_id text, person_id text,
           trigger text not null, label text not null, schedule_task_id text,
-          started_at timestamptz not null, started_seq bigint not null, ended_at timestamptz,
+          started_at timestamptz not null, told_at timestamptz not null, ended_at timestamptz,
           reported_cost_usd double precision, reported_turns integer, duration_s double precision,
           final_output text, error text,
           primary key (workspace_id, id))`.execute(db);
