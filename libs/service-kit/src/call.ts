@@ -116,9 +116,9 @@ export class Call implements ToolContext {
     return this.host.store.load(decider, options.workspace === undefined ? this.workspace : options.workspace, id);
   }
 
-  async read<Event extends EventShape, Db>(projection: Projection<Event, Db>): Promise<Kysely<Db>> {
+  async read<Event extends EventShape, Db>(projection: Projection<Event, Db>, after = 0): Promise<Kysely<Db>> {
     const { bus, pool, projections: runner } = this.host;
-    const seq = Math.max(this.lastSeq ?? 0, this.request.after ?? 0);
+    const seq = Math.max(this.lastSeq ?? 0, this.request.after ?? 0, after);
     if (seq > 0) {
       try {
         await waitFor({ bus, pool, runner, projection, seq, signal: this.signal });

@@ -45,10 +45,11 @@ export interface ToolContext {
     options?: { workspace?: string | null },
   ): Promise<{ state: State; seq: number }>;
   /**
-   * This workspace's rows of the service's own tables, the caller's last write among them. When the view is more than 2 s
-   * behind, the answer says so in `_meta["cortex/stale"]`.
+   * This workspace's rows of the service's own tables, the caller's last write among them, and what was committed up to the
+   * sequence `after`, such as that of a `load`. When the view is more than 2 s behind, the answer says so in
+   * `_meta["cortex/stale"]`.
    */
-  read<Event extends EventShape, Db>(projection: Projection<Event, Db>): Promise<Kysely<Db>>;
+  read<Event extends EventShape, Db>(projection: Projection<Event, Db>, after?: number): Promise<Kysely<Db>>;
   /** Another service's query or command, under the caller's name and within the call's deadline. */
   ask<T = unknown>(subject: string, args: Record<string, unknown>): Promise<T>;
   /** Ends this try; the edge asks again at the first event on `subject` after sequence `after`, and at `until`. */

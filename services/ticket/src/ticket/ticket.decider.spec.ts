@@ -81,6 +81,10 @@ describe('an update', () => {
     given(created, detailsUpdated({ priority: 1, description: '' }))
       .when(update({ priority: 1, description: '' }))
       .thenNothing());
+  it('records nothing the second time when the log has no secret of it', () =>
+    given(created, detailsUpdated({ title: 'password=[redacted:secret]' }))
+      .when(update({ title: 'password=hunter2' }))
+      .thenNothing());
   it('that asks for nothing is refused', () => given(created).when(update({})).thenRejects('invalid_argument'));
   it('of what is not there is refused', () =>
     given()

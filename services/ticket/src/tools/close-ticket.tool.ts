@@ -31,11 +31,11 @@ export const closeTicket = defineTool({
     already_terminal: z.literal(true).optional().describe('It had ended before; nothing was changed'),
   }),
   async approval({ ticket_id }, ctx) {
-    const { key, title } = await findTicket(ctx, 'ticket_id', ticket_id);
+    const { key, title } = (await findTicket(ctx, 'ticket_id', ticket_id)).ticket;
     return { title: 'Close ticket', detail: `${key}: ${title}` };
   },
   async handle({ ticket_id: named, output = null }, ctx) {
-    const { ticket_id } = await findTicket(ctx, 'ticket_id', named);
+    const { ticket_id } = (await findTicket(ctx, 'ticket_id', named)).ticket;
     const { events } = await ctx.execute(ticket, ticket_id, { type: 'CloseTicket', output });
     if (events.length > 0) return { ticket_id, status: 'done' as const };
     const { state } = await ctx.load(ticket, ticket_id);

@@ -4,21 +4,23 @@ import { tickets } from '../projections/tickets.projection.js';
 import { known, ticket, type Ticket } from '../ticket/ticket.decider.js';
 
 /**
- * The ticket that an argument names by id or key, as the log has it now. The view finds a key, and tells an id of another
- * workspace from one that nobody has; a ticket that the view does not show yet is found by its id in the log.
- * Errors: `not_found`, `permission_denied` wrong_workspace.
+ * The ticket that an argument names by id or key, as the log has it now, with the sequence of its last commit. An id is looked
+ * up in the log itself, which no view lags and no database is needed for; the view finds a key, and tells an id of another
+ * workspace from one that nobody has. Errors: `not_found`, `permission_denied` wrong_workspace.
  */
-export async function findTicket(ctx: ToolContext, field: string, named: string): Promise<Ticket> {
+export async function findTicket(
+  ctx: ToolContext,
+  field: string,
+  named: string,
+): Promise<{ ticket: Ticket; seq: number }> {
+  const byId = await ctx.load(ticket, named);
+  if (byId.state.status !== 'none') return { ticket: byId.state, seq: byId.seq };
   const db = await ctx.read(tickets);
-  const row = await db
-    .selectFrom('tickets')
-    .select('ticket_id')
-    .where((eb) => eb.or([eb('ticket_id', '=', named), eb('key', '=', named)]))
-    // An outside tracker could use a key that is another ticket's id.
-    .orderBy((eb) => eb('ticket_id', '=', named), 'desc')
-    .executeTakeFirst();
-  const { state } = await ctx.load(ticket, row?.ticket_id ?? named);
-  if (state.status !== 'none') return known(state);
+  const row = await db.selectFrom('tickets').select('ticket_id').where('key', '=', named).executeTakeFirst();
+  if (row) {
+    const { state, seq } = await ctx.load(ticket, row.ticket_id);
+    return { ticket: known(state), seq };
+  }
   const elsewhere = await db
     .selectFrom('ticket_ids')
     .select('workspace')

@@ -43,8 +43,9 @@ export const getTicket = defineTool({
     version: z.number().describe('Up by one per change'),
   }),
   async handle(args, ctx) {
-    const { ticket_id } = await findTicket(ctx, 'ticket_id', args.ticket_id);
-    const db = await ctx.read(tickets);
+    const { ticket, seq } = await findTicket(ctx, 'ticket_id', args.ticket_id);
+    const { ticket_id } = ticket;
+    const db = await ctx.read(tickets, seq);
     const [row, collaborators] = await Promise.all([
       db.selectFrom('tickets').selectAll().where('ticket_id', '=', ticket_id).executeTakeFirst(),
       db
@@ -55,7 +56,7 @@ export const getTicket = defineTool({
         .orderBy('principal_id')
         .execute(),
     ]);
-    if (!row) throw unavailable('ticket_id', 'is so new that the view does not show it yet', 'try again in a moment');
+    if (!row) throw unavailable('ticket_id', 'is not in the view yet', 'try again in a moment');
     const { description, linked_pr_ids, parent_ticket_id, space_id, origin_kind } = row;
     const { error_message, output, created_at, updated_at, version } = row;
     return {

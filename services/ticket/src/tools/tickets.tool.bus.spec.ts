@@ -66,6 +66,16 @@ describe('a ticket', () => {
     expect((await get(made.ticket_id)).description).toBe(description.normalize('NFC'));
   });
 
+  it('is shown as it is now to a caller who did not write it, however far behind the view is', async () => {
+    const { create } = inWorkspace('fresh');
+    for (let n = 0; n < 20; n++) {
+      const { ticket_id } = await create({ title: `One ${n}` });
+      // Another caller: nothing tells this read of the write, which its view has not met yet.
+      const seen = await app.call(getTicket, { ticket_id }, { workspace: 'fresh', after: 0 });
+      expect(seen).toMatchObject({ title: `One ${n}` });
+    }
+  });
+
   it('is updated field by field, and says what changed', async () => {
     const { create, update, get } = inWorkspace('updated');
     const { ticket_id } = await create({ title: 'One', description: 'a' });

@@ -44,11 +44,11 @@ export const updateTicket = defineTool({
     status_note: z.string().optional().describe('Why it is not, and what can follow'),
   }),
   async approval({ ticket_id, ...update }, ctx) {
-    const { key } = await findTicket(ctx, 'ticket_id', ticket_id);
-    return { title: 'Update ticket', detail: [`Ticket: ${key}`, ...linesOf(update)].join('\n') };
+    const found = await findTicket(ctx, 'ticket_id', ticket_id);
+    return { title: 'Update ticket', detail: [`Ticket: ${found.ticket.key}`, ...linesOf(update)].join('\n') };
   },
   async handle({ ticket_id: named, ...update }, ctx) {
-    const { ticket_id } = await findTicket(ctx, 'ticket_id', named);
+    const { ticket_id } = (await findTicket(ctx, 'ticket_id', named)).ticket;
     const { events } = await ctx.execute(ticket, ticket_id, { type: 'UpdateTicket', update });
     const changed = new Set<string>();
     let moved: TicketStatus | undefined;
