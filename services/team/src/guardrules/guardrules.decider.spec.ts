@@ -1,7 +1,7 @@
-import { describe, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { GuardRule } from '@cortex/contracts';
 import type { GuardRulesEvent } from '@cortex/contracts/workspace';
-import { specFor } from '@cortex/testing';
+import { foldHistories, specFor } from '@cortex/testing';
 import { guardrules, type GuardRulesCommand } from './guardrules.decider.js';
 
 const given = specFor(guardrules);
@@ -106,3 +106,12 @@ it('a dial is of an agent in the workspace or in one space, and begins at actWit
     .when({ type: 'SetAutonomy', agent_id: 'coder', space_id: 's1', level: 'actFreely' })
     .then({ type: 'AutonomySet', data: { agent_id: 'coder', space_id: 's1', level: 'actFreely' } });
 });
+
+it('stored commits fold for ever', () =>
+  expect(foldHistories(guardrules, new URL('history/', import.meta.url))).toMatchObject({
+    '0001-first.json': {
+      approval_mode: 'write',
+      rules: { r2: { command_prefix: 'git push', decision: 'deny' } },
+      dials: { 'coder s1': { level: 'proposeOnly' } },
+    },
+  }));

@@ -1,6 +1,6 @@
-import { describe, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { WorkspaceEvent } from '@cortex/contracts/workspace';
-import { specFor } from '@cortex/testing';
+import { foldHistories, specFor } from '@cortex/testing';
 import { workspace, type WorkspaceCommand } from './workspace.decider.js';
 
 const given = specFor(workspace);
@@ -50,3 +50,8 @@ describe('a member', () => {
     given(created, set('per_1', 'admin'), set('per_2', 'admin')).when(member('per_1', null)).then(removed('per_1'));
   });
 });
+
+it('stored commits fold for ever', () =>
+  expect(foldHistories(workspace, new URL('history/', import.meta.url))).toEqual({
+    '0001-first.json': { status: 'created', name: 'Globex', members: { per_1: 'admin' } },
+  }));
