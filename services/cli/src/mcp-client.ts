@@ -17,17 +17,25 @@ export interface RpcError {
   data?: unknown;
 }
 
+interface HttpAnswer {
+  status: number;
+  text: string;
+  /** Seconds, as the server says. */
+  retryAfter: string | undefined;
+}
+
 /** An answer of the server that is no result: it refused the request itself. */
 export class McpError extends CliError {
   constructor(
     readonly status: number,
     readonly error: RpcError | null,
-    text: string,
+    { text, retryAfter }: Pick<HttpAnswer, 'text' | 'retryAfter'>,
   ) {
+    const later = retryAfter === undefined ? '' : `; try again in ${retryAfter} s`;
     const scopes = (error?.data as { required?: string[] } | undefined)?.required;
     const needs = Array.isArray(scopes) ? `; needed: ${scopes.join(' ')}` : '';
     super(
-      error === null ? refusal(status, text) : `${error.message}${needs} (${error.code}, HTTP ${status})`,
+      (error === null ? refusal(status, text) : `${error.message}${needs} (${error.code}, HTTP ${status})`) + later,
       EXIT.failed,
     );
   }
@@ -64,7 +72,7 @@ export async function mcp<T>(
       },
     },
   });
-  const { status, text } = await post(target, body, {
+  const answer = await post(target, body, {
     'content-type': 'application/json',
     accept: 'application/json, text/event-stream',
     authorization: `Bearer ${target.token}`,
@@ -72,9 +80,9 @@ export async function mcp<T>(
     'mcp-method': method,
     ...(name !== undefined && { 'mcp-name': headerValue(name) }),
   });
-  const message = answerIn(text);
+  const message = answerIn(answer.text);
   if (message?.result !== undefined) return message.result as T;
-  throw new McpError(status, message?.error ?? null, text);
+  throw new McpError(answer.status, message?.error ?? null, answer);
 }
 
 type Answer = { result?: unknown; error?: RpcError };
@@ -103,11 +111,7 @@ const headerValue = (text: string): string =>
   /^[\x21-\x7e]+$/.test(text) ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`;
 
 /** Not `fetch`: that gives up after five minutes without a header, and a command may take ten. */
-function post(
-  { endpoint, timeoutMs }: McpTarget,
-  body: string,
-  headers: Record<string, string>,
-): Promise<{ status: number; text: string }> {
+function post({ endpoint, timeoutMs }: McpTarget, body: string, headers: Record<string, string>): Promise<HttpAnswer> {
   const open = endpoint.startsWith('https:') ? requestTls : request;
   const signal = AbortSignal.timeout(timeoutMs);
   return new Promise((resolve, reject) => {
@@ -126,7 +130,11 @@ function post(
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.once('error', fail);
       response.once('end', () =>
-        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') }),
+        resolve({
+          status: response.statusCode ?? 0,
+          text: Buffer.concat(chunks).toString('utf8'),
+          retryAfter: response.headers['retry-after'],
+        }),
       );
     };
     open(
