@@ -82,7 +82,10 @@ export async function startEdge(options: EdgeOptions = {}): Promise<EdgeFixture>
         ...env,
       },
     },
-  );
+  ).catch(async (error: unknown) => {
+    await issuer[Symbol.asyncDispose]();
+    throw error;
+  });
   const edge = app.get(Edge);
   const tools = beside.flatMap((service) => service.tools.map((tool) => tool.name));
   if (options.ready !== false)

@@ -166,10 +166,10 @@ export class WebhookListener {
     if ('fault' in read) return transportFault(read.status, 'invalid_argument', read.fault);
     const cancel = new Cancellation();
     res.on('close', () => res.writableEnded || cancel.cancel());
-    const exchange = { caller: speakers.callerOf(speaker, undefined), started, request_id, headers: req.headers };
+    const exchange = { caller: speakers.alone(speaker), started, request_id, headers: req.headers };
     try {
       const { sessionId, ...body } = read.message;
-      const caller = (exchange.caller = this.#callerOf(route, speaker, sessionId ?? undefined));
+      const caller = (exchange.caller = await this.#callerOf(route, speaker, sessionId ?? undefined));
       const limited = await limiter.take(caller);
       if (limited !== undefined) throw rateLimited(limited);
       const meta = callMeta(undefined, req.headers);
@@ -184,16 +184,16 @@ export class WebhookListener {
     }
   }
 
-  #callerOf(route: TokenRoute, speaker: Speaker, sessionId: unknown): CallerContext {
+  #callerOf(route: TokenRoute, speaker: Speaker, sessionId: unknown): CallerContext | Promise<CallerContext> {
     const { speakers } = this.options;
     if (sessionId === undefined) {
       if (speaker === 'system' && route.session !== 'optional')
         throw invalidArgument('sessionId', 'is missing', 'name the session');
-      return speakers.callerOf(speaker, undefined);
+      return speakers.alone(speaker);
     }
     if (typeof sessionId !== 'string' || sessionId === '')
       throw invalidArgument('sessionId', 'is no text', 'name a session');
-    return route.session === 'known' ? speakers.about(speaker, sessionId) : speakers.callerOf(speaker, sessionId);
+    return route.session === 'known' ? speakers.about(speaker, sessionId) : speakers.inSession(speaker, sessionId);
   }
 
   /** A request that is no tool call, or did not come to be one. */

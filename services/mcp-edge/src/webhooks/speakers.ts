@@ -1,11 +1,10 @@
-import { callerHash, callerKey, expandScopes, type ScopeImplications } from '@cortex/auth';
-import { notFound, permissionDenied, type Principal, SCOPES } from '@cortex/contracts';
-import type { SessionEvent } from '@cortex/contracts/session';
+import { callerKey, expandScopes, type ScopeImplications } from '@cortex/auth';
+import { notFound, permissionDenied, SCOPES, unavailable } from '@cortex/contracts';
+import { frozenCaller, OPERATOR } from '../auth/caller.js';
 import { sameSecret } from '../auth/same-secret.js';
+import { type SessionViews, standingOf } from '../auth/session-door.js';
+import type { SessionView } from '../guard/views.js';
 import type { Authenticator, CallerContext, HttpRefusal, SessionClaims } from '../seams.js';
-
-/** What the log says of an open session. */
-export type SessionFacts = Extract<SessionEvent, { type: 'SessionStarted' }>['data'] & { workspace: string | null };
 
 /** Whoever holds the server's own secret, or the agent of one session. */
 export type Speaker = 'system' | CallerContext;
@@ -15,8 +14,7 @@ export interface SpeakersOptions {
   secret: string | undefined;
   scopeImplies: ScopeImplications;
   authenticator: Pick<Authenticator, 'authenticateSession'>;
-  /** Open sessions alone. */
-  session: (sid: string) => SessionFacts | undefined;
+  views: SessionViews;
 }
 
 const SYSTEM = 'system';
@@ -24,14 +22,12 @@ const MAX_KEPT = 1_000;
 
 /** Who speaks at the loopback listener, and in whose place. */
 export class Speakers {
-  readonly #everything: ReadonlySet<string>;
   readonly #system: CallerContext;
   /** One object per session, so that caches keyed by its identity hold. */
-  readonly #inSession = new Map<string, { facts: SessionFacts; caller: CallerContext }>();
+  readonly #inSession = new Map<string, { facts: SessionView; caller: CallerContext }>();
 
   constructor(private readonly options: SpeakersOptions) {
-    this.#everything = expandScopes(Object.values(SCOPES), options.scopeImplies);
-    this.#system = this.#caller({ key: callerKey(SELF), scopes: this.#everything, roles: ['operator'], scope: {} });
+    this.#system = this.#everywhere({});
   }
 
   identify(token: string): Speaker | HttpRefusal | Promise<Speaker | HttpRefusal> {
@@ -41,23 +37,15 @@ export class Speakers {
   }
 
   /**
-   * The caller of a request that names this session, or none. A session's token opens that session alone; the server's secret opens any that
-   * is open, with the rights of that session and no more.
+   * The caller of a request that names a session. A session's token opens that session alone; the server's secret opens any that is open,
+   * with the rights of that session and no more. Errors: permission_denied, not_found, unavailable (sessionId).
    */
-  callerOf(speaker: Speaker, sessionId: string | undefined): CallerContext {
-    if (speaker !== SYSTEM) {
-      if (sessionId === undefined || sessionId === speaker.session?.sid) return speaker;
-      throw permissionDenied(
-        'sessionId',
-        'is another session than that of the token',
-        'use the token of that session',
-        {
-          reason: 'forbidden',
-        },
-      );
-    }
-    if (sessionId === undefined) return this.#system;
-    const facts = this.options.session(sessionId);
+  async inSession(speaker: Speaker, sessionId: string): Promise<CallerContext> {
+    if (speaker !== SYSTEM) return ownSession(speaker, sessionId);
+    const standing = await standingOf(this.options.views, sessionId);
+    if (standing === 'view_behind')
+      throw unavailable('sessionId', 'cannot be looked up just now and nothing was changed', 'try again in a moment');
+    const facts = this.options.views.session(sessionId);
     if (facts === undefined) throw notFound('sessionId', 'names no open session', 'open one with cortex session open');
     const known = this.#inSession.get(sessionId);
     if (known?.facts === facts) return known.caller;
@@ -68,15 +56,19 @@ export class Speakers {
     return caller;
   }
 
-  /** The system, about a session that need not be open any more; a session's token again opens that session alone. */
+  /** The same about a session that need not be open any more. Errors: permission_denied (sessionId). */
   about(speaker: Speaker, sessionId: string): CallerContext {
-    if (speaker !== SYSTEM) return this.callerOf(speaker, sessionId);
-    const { scopes } = this.#system;
-    return this.#caller({ key: callerKey(SELF), scopes, roles: ['operator'], scope: { session_id: sessionId } });
+    return speaker === SYSTEM ? this.#everywhere({ session_id: sessionId }) : ownSession(speaker, sessionId);
   }
 
-  #systemIn(sid: string, facts: SessionFacts): CallerContext {
-    const { workspace, agent_id, project, channel, mode, parent_session_id, allowlist, kind, groups } = facts;
+  /** The caller of a request that names none. */
+  alone(speaker: Speaker): CallerContext {
+    return speaker === SYSTEM ? this.#system : speaker;
+  }
+
+  #systemIn(sid: string, facts: SessionView): CallerContext {
+    const { workspace, agent_id, person_id, project, channel, mode, parent_session_id, allowlist, kind, groups } =
+      facts;
     const session: SessionClaims = {
       sid,
       kind,
@@ -89,51 +81,51 @@ export class Speakers {
       ...(agent_id !== null && { agent_id }),
       ...(mode !== null && { mode }),
     };
-    const scope = { session_id: sid, project, channel, ...(agent_id !== null && { agent_id }) };
-    // The limit and the keys of the session count for whoever acts in it.
-    const key = callerKey({ ...SELF, sid });
-    return this.#caller({
-      key,
+    const scope = {
+      session_id: sid,
+      project,
+      channel,
+      ...(agent_id !== null && { agent_id }),
+      ...(person_id !== null && { user_id: person_id }),
+    };
+    return frozenCaller({
+      ...NOBODY,
+      // The limit and the keys of the session count for whoever acts in it.
+      caller_key: callerKey({ ...SELF, sid }),
+      person_id,
       scopes: expandScopes(facts.scopes, this.options.scopeImplies),
-      roles: [],
+      principal: { type: 'system', id: SYSTEM, roles: [] },
       scope,
       session,
     });
   }
 
-  #caller(given: {
-    key: string;
-    scopes: ReadonlySet<string>;
-    roles: string[];
-    scope: CallerContext['scope'];
-    session?: SessionClaims;
-  }): CallerContext {
-    const { key, scopes, roles, scope, session } = given;
-    const principal: Principal = { type: 'system', id: SYSTEM, roles };
-    return Object.freeze({
-      ...SELF,
-      caller_key: key,
-      caller_hash: callerHash(key),
-      kind: 'system',
-      person_id: null,
-      scopes,
-      scopes_key: [...scopes].sort().join(' '),
-      email: '',
-      name: '',
-      pool: '',
-      role: '',
-      audience: '',
-      jti: null,
-      exp: Infinity,
-      dev_bypass: false,
-      principal: Object.freeze(principal),
-      principal_json: JSON.stringify(principal),
-      scope: Object.freeze(scope),
-      scope_json: JSON.stringify(scope),
-      ...(session !== undefined && { session }),
-    });
+  /** In no session's place, and so with all that there is. */
+  #everywhere(scope: CallerContext['scope']): CallerContext {
+    const scopes = expandScopes(Object.values(SCOPES), this.options.scopeImplies);
+    const principal = { type: 'system' as const, id: SYSTEM, roles: [OPERATOR] };
+    return frozenCaller({ ...NOBODY, caller_key: callerKey(SELF), person_id: null, scopes, principal, scope });
   }
 }
 
-/** No issuer has an empty name, so this key is nobody else's. */
+function ownSession(agent: CallerContext, sessionId: string): CallerContext {
+  if (sessionId === agent.session?.sid) return agent;
+  throw permissionDenied('sessionId', 'is another session than that of the token', 'use the token of that session', {
+    reason: 'forbidden',
+  });
+}
+
+/** No issuer has an empty name, so a key made of it is nobody else's. */
 const SELF = { issuer: '', sub: SYSTEM, client_id: 'webhook' } as const;
+const NOBODY = {
+  ...SELF,
+  kind: 'system',
+  email: '',
+  name: '',
+  pool: '',
+  role: '',
+  audience: '',
+  jti: null,
+  exp: Infinity,
+  dev_bypass: false,
+} as const;
