@@ -103,6 +103,7 @@ export function program(): Command {
   sessions(cortex, command, json);
   devices(cortex, command, json);
   budgets(cortex, command, json);
+  cortex.addCommand(signal());
   cortex.addCommand(bench());
   return strict(cortex);
 }
@@ -251,6 +252,16 @@ function budgets(cortex: Command, command: Make, json: With): void {
   json(command(group, 'clear', 'let a project go by the limits of all projects again'))
     .argument('<project>')
     .action(async (project, flags) => (await import('./commands/budget.js')).budgetClear(project, flags));
+}
+
+/** The same as the program `cortex-signal`, which reads its own words: a message may begin with `--`. */
+function signal(): Command {
+  return new Command('signal')
+    .description('tell a waitpoint that a job has ended (as $CORTEX_HOME/bin/cortex-signal does)')
+    .helpOption(false)
+    .allowUnknownOption()
+    .argument('[flags...]', 'see cortex signal --help')
+    .action(async (_flags, _options, self: Command) => (await import('./commands/signal.js')).signalCommand(self.args));
 }
 
 /** The bench has its own command line, which only a run of it has to load. */

@@ -32,7 +32,8 @@ function remoteStandIn(devices: Record<string, Map<string, string | null> | 'awa
         name: 'read_spool',
         input: z.object({ device: z.string(), after: z.string().nullable() }),
         handle({ device, after }) {
-          const behind = [...spoolOf(device)].filter(([name]) => after === null || name > after);
+          const sorted = [...spoolOf(device)].toSorted(([a], [b]) => (a < b ? -1 : 1));
+          const behind = sorted.filter(([name]) => after === null || name > after);
           const [page, rest] = [behind.slice(0, 2), behind.slice(2)];
           const files = page.map(([name, content]) => ({ name, content }));
           return { files, next: rest.length > 0 ? files.at(-1)!.name : null };

@@ -25,6 +25,7 @@ import { endLeftovers } from './leftovers.js';
 import { rotateLogs } from './logs.js';
 import { waitUntilReady } from './ready.js';
 import { startServiceProcess } from './service-process.js';
+import { writeSignalCommand } from './signal-command.js';
 import { lockHome, writeState, type KeptProcess, type UpState } from './state.js';
 
 export interface UpOptions {
@@ -87,6 +88,7 @@ export class Supervisor {
       this.#secrets = await ensureSecrets(home);
       this.#state = await this.#plan();
       writeState(home, this.#state);
+      writeSignalCommand(home, this.#state.ports.webhooks);
       await this.#startAll();
       this.#rotate = setInterval(() => this.#whileUp(() => rotateLogs(home.logs, true)), 60_000).unref();
       this.#work.signal.throwIfAborted();

@@ -67,7 +67,7 @@ describe('the signal spool of a device', () => {
     for (const name of ["x'; touch pwned; '.json", '../x.json', 'x.json\n', '$(x).json', 'x', '.tmp', '/etc/x.json']) {
       await expect(remove([name])).rejects.toMatchObject({ kind: 'invalid_argument' });
       await expect(read(name)).rejects.toMatchObject({ kind: 'invalid_argument' });
-      expect(() => removeScript([name])).toThrow();
+      expect(() => removeScript([name])).toThrow('is no name of a spool file');
     }
   });
 
