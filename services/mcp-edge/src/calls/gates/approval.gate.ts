@@ -1,7 +1,9 @@
 import { isPinned } from '../../guard/modes.js';
 import type { CallContext, GateResult } from '../call-context.js';
 import type { GateWorld } from '../gates.js';
-import { approved, refusedBy } from './guard-rail.gate.js';
+import { approved, NOBODY, refusedBy } from './guard-rail.gate.js';
+
+const LET_PASS = 'let an admin of the workspace have such tools pass: cortex workspace mode <workspace> write';
 
 /** The tools that ask before they run. What the guard rail has asked already is not asked again. Source: workspace-tools-2, section 2.4. */
 export function approvalGate(ctx: CallContext, world: GateWorld): GateResult {
@@ -36,6 +38,8 @@ export function approvalGate(ctx: CallContext, world: GateWorld): GateResult {
   return world.confirmation
     .ask(question)
     .then((answer) =>
-      answer.outcome === 'approved' ? approved(ctx, answer) : refusedBy(answer, tool.name, 'it asks before it runs'),
+      answer.outcome === 'approved'
+        ? approved(ctx, answer)
+        : refusedBy(answer, tool.name, 'it asks before it runs', workspace === null ? NOBODY : LET_PASS),
     );
 }

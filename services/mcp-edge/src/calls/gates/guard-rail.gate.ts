@@ -7,6 +7,9 @@ import type { GateWorld } from '../gates.js';
 import { denied } from '../refusals.js';
 import { viewsBehind } from './arguments.gate.js';
 
+const ALLOW_BY_RULE = 'let an admin of the workspace allow it by a guard rule: cortex workspace rule set';
+export const NOBODY = 'call it where somebody can be asked';
+
 /** Action classes, command rules, managed rules and the dial; what prompts is asked in one question. */
 export function guardRailGate(ctx: CallContext, world: GateWorld): GateResult {
   const announced = ctx.tool?.announced;
@@ -55,7 +58,8 @@ function settle(ctx: CallContext, answer: Confirmation, tool: string, verdict: V
   if (answer.outcome === 'approved') return approved(ctx, answer);
   // Nobody who may override: the rule stands.
   if (verdict.soft && answer.outcome === 'unavailable') return denied(deniedByPolicy(tool, verdict));
-  return refusedBy(answer, tool, verdict.classes.join(', ') || 'this call');
+  const about = verdict.classes.join(', ') || 'this call';
+  return refusedBy(answer, tool, about, ctx.workspace === null ? NOBODY : ALLOW_BY_RULE);
 }
 
 export function approved(ctx: CallContext, answer: Extract<Confirmation, { outcome: 'approved' }>): undefined {
@@ -69,6 +73,7 @@ export function refusedBy(
   answer: Exclude<Confirmation, { outcome: 'approved' }>,
   tool: string,
   about: string,
+  fix: string,
 ): Refusal {
   if (answer.outcome === 'denied')
     return denied(
@@ -80,7 +85,7 @@ export function refusedBy(
     failedPrecondition(
       undefined,
       `${tool} has to be approved by a person (${about}) and nobody is there to answer`,
-      'have somebody open the console, or let an admin of the workspace allow it by a guard rule',
+      fix,
       { reason: 'approval_unavailable' },
     ),
   );
