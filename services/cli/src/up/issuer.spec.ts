@@ -291,6 +291,25 @@ describe('the issuer', () => {
     expect(await raw('/.well-known/jwks.json', { host: `localhost:${port}` })).toBe(200);
   });
 
+  it.each([
+    '/AUTHORIZE',
+    '/authorize/',
+    '//authorize',
+    'http://evil.example/authorize',
+    '/%61uthorize',
+    '/session/end',
+  ])('knows its addresses by one spelling, so that no check is gone round: %s', async (path) => {
+    const { hostname, port } = new URL(issuer.url);
+    const status = await new Promise((resolve, reject) => {
+      request({ hostname, port, path, headers: { 'sec-fetch-dest': 'document' } }, (response) =>
+        resolve(response.resume().statusCode),
+      )
+        .once('error', reject)
+        .end();
+    });
+    expect(status).toBe(404);
+  });
+
   it('T07 registers for pages of this machine alone', async () => {
     const from = (origin: string) =>
       fetch(`${issuer.url}/register`, {
@@ -475,6 +494,31 @@ describe('a registration', () => {
     const redirect_uris = Array.from({ length: 11 }, (_, n) => `https://a.example/${n}`);
     expect((await RawClient.register(issuer.url, { redirect_uris })).status).toBe(400);
     expect((await RawClient.register(issuer.url, { x: 'a'.repeat(100_000) })).status).toBe(400);
+  });
+
+  it.each([
+    'null',
+    '[]',
+    '{',
+    '{"redirect_uris":[{"toString":1}]}',
+    '{"redirect_uris":"http://127.0.0.1/"}',
+    '{"redirect_uris":["http://127.0.0.1/"],"client_name":{"a":1}}',
+    '{"redirect_uris":["http://127.0.0.1/"],"grant_types":"authorization_code"}',
+    '{"redirect_uris":["http://127.0.0.1/"],"response_types":["token"]}',
+  ])('of %s is refused', async (body) => {
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(`${issuer.url}/register`, { method: 'POST', headers, body });
+    expect(response.status).toBe(400);
+  });
+
+  it('chooses neither its id nor its secret, and gets no secret that it does not need', async () => {
+    const mine = { client_id: 'mine', client_secret: 'mine' };
+    const open = (await (await RawClient.register(issuer.url, mine)).json()) as typeof mine;
+    expect(open.client_id).not.toBe('mine');
+    expect(open.client_secret).toBeUndefined();
+    const closed = { ...mine, token_endpoint_auth_method: 'client_secret_basic' };
+    const { client_secret } = (await (await RawClient.register(issuer.url, closed)).json()) as typeof mine;
+    expect(client_secret).toMatch(/^[\w-]{40,}$/);
   });
 
   it('T18 waits when there are too many in a minute', async () => {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Secrets } from '@cortex/service-kit';
 import { CliError, EXIT, messageOf } from '../exit.js';
-import { answerJson, guard, LOGIN, refusal, registrationCors, ROUTES } from './issuer/front.js';
+import { answerJson, guard, isServed, LOGIN, refusal, registrationCors, ROUTES } from './issuer/front.js';
 import { LoginCode } from './issuer/login-code.js';
 import type { Login } from './issuer/login.js';
 import { RegistrationLimit } from './issuer/registration-limit.js';
@@ -49,6 +49,7 @@ export async function startIssuer(options: IssuerOptions): Promise<Issuer> {
     const refused = refusal(req, path, url);
     if (refused !== null)
       return answerJson(res, refused.status, { error: 'forbidden', error_description: refused.text });
+    if (!isServed(path)) return answerJson(res, 404, { error: 'not_found' });
     // One name for the library, which makes its addresses of it.
     req.headers.host = new URL(url).host;
     if (path === ROUTES.jwks) {

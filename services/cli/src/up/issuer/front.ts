@@ -11,6 +11,13 @@ export const ROUTES = {
 } as const;
 export const LOGIN = '/login/';
 
+const DOCUMENTS = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration', ROUTES.jwks];
+const EXACT: ReadonlySet<string> = new Set([...Object.values(ROUTES), ...DOCUMENTS]);
+const STEP = /^\/(login|authorize)\/[\w-]+$/;
+
+/** The library's router takes other spellings too, which the checks here would not know. */
+export const isServed = (path: string): boolean => EXACT.has(path) || STEP.test(path);
+
 const SAFE: readonly (string | undefined)[] = ['GET', 'HEAD', 'OPTIONS'];
 
 /** On every answer: it is shown in no frame, loads nothing, runs nothing, and tells no other site where it came from. */
@@ -41,7 +48,7 @@ export function refusal(req: IncomingMessage, path: string, issuer: string): Ref
   }
   const page = path.startsWith(LOGIN) || path.startsWith(ROUTES.authorization);
   if (page && dest !== 'document') return { status: 403, text: 'page is in a frame; open it in a window of its own' };
-  if (path.startsWith('/.well-known/')) return null;
+  if (DOCUMENTS.includes(path)) return null;
   if (page) {
     const own = origin === issuer || (origin === undefined && SAFE.includes(req.method));
     return own ? null : { status: 403, text: "origin is not this issuer's; log in on its own page" };

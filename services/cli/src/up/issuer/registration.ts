@@ -24,18 +24,24 @@ const REDIRECT_LIMIT = 500;
  */
 export function tidyRegistration(metadata: Record<string, unknown>): void {
   for (const name of Object.keys(metadata)) if (!KEPT.has(name)) delete metadata[name];
+  // The library makes one before it knows that the default is `none`.
+  if ((metadata['token_endpoint_auth_method'] ?? 'none') === 'none') {
+    delete metadata['client_secret'];
+    delete metadata['client_secret_expires_at'];
+  }
   const { client_name: name, redirect_uris: redirects, grant_types: grants } = metadata;
   if (typeof name === 'string' && name.length > NAME_LIMIT) {
     throw new errors.InvalidClientMetadata(`client_name is longer than ${NAME_LIMIT} characters; shorten it`);
   }
-  if (Array.isArray(grants)) metadata['grant_types'] = grants.filter((grant) => GRANT_TYPES.includes(String(grant)));
+  if (Array.isArray(grants)) metadata['grant_types'] = grants.filter((grant) => GRANT_TYPES.includes(grant as string));
   if (!Array.isArray(redirects)) return; // the library says that it is missing
-  if (redirects.length > REDIRECTS_LIMIT || redirects.some((uri) => String(uri).length > REDIRECT_LIMIT)) {
+  const texts = redirects.filter((uri) => typeof uri === 'string'); // the library refuses the others
+  if (redirects.length > REDIRECTS_LIMIT || texts.some((uri) => uri.length > REDIRECT_LIMIT)) {
     throw new errors.InvalidRedirectUri(
       `redirect_uris has more than ${REDIRECTS_LIMIT} entries or one of more than ${REDIRECT_LIMIT} characters; register fewer`,
     );
   }
-  const parsed = redirects.map((uri) => (typeof uri === 'string' && URL.canParse(uri) ? new URL(uri) : null));
+  const parsed = texts.map((uri) => URL.parse(uri));
   for (const uri of parsed) {
     if (uri !== null && uri.username + uri.password !== '') {
       throw new errors.InvalidRedirectUri('redirect_uris holds a user name; leave it out');
