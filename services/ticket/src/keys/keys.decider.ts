@@ -6,7 +6,7 @@ export type KeysCommand = { type: 'ReserveKey'; ticket_id: string };
 export interface KeysState {
   /** The last number that was given; 0 before the first. */
   last: number;
-  /** The newest reservations, oldest first: a call that is repeated finds its own. */
+  /** The newest reservations, oldest first: a call that is repeated finds its own, and a key the ticket that no view shows yet. */
   recent: readonly { ticket_id: string; key: string }[];
 }
 
@@ -43,3 +43,7 @@ export const keys = defineDecider<KeysCommand, TicketKeysEvent, KeysState>({
 
 export const keyOf = (state: KeysState, ticket_id: string): string | undefined =>
   state.recent.find((reserved) => reserved.ticket_id === ticket_id)?.key;
+
+/** The ticket of a key, where it is one of the newest. */
+export const ticketOf = (state: KeysState, key: string): string | undefined =>
+  state.recent.find((reserved) => reserved.key === key)?.ticket_id;

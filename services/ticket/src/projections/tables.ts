@@ -86,6 +86,10 @@ export const migrations = defineMigrations({
           finished_at text, updated_at text not null, version int not null default 1,
           primary key (workspace_id, ticket_id))`.execute(db);
       await sql`create index tickets_newest on tickets (workspace_id, updated_at desc, ticket_id)`.execute(db);
+      await sql`create index tickets_status on tickets (workspace_id, status, updated_at desc, ticket_id)`.execute(db);
+      await sql`create index tickets_assignee on tickets (workspace_id, assignee_id, updated_at desc, ticket_id)`.execute(
+        db,
+      );
       await sql`create index tickets_key on tickets (workspace_id, key)`.execute(db);
       await sql`
         create table ticket_collaborators (

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { known, ticket } from '../ticket/ticket.decider.js';
 import { ticketId } from './fields.js';
 import { findTicket } from './find-ticket.js';
+import { quoted } from './ticket-json.js';
 
 /**
  * Ends a ticket as done, from every status that is not final.
@@ -32,7 +33,7 @@ export const closeTicket = defineTool({
   }),
   async approval({ ticket_id }, ctx) {
     const { key, title } = (await findTicket(ctx, 'ticket_id', ticket_id)).ticket;
-    return { title: 'Close ticket', detail: `${key}: ${title}` };
+    return { title: 'Close ticket', detail: `${key}: ${quoted(title)}` };
   },
   async handle({ ticket_id: named, output = null }, ctx) {
     const { ticket_id } = (await findTicket(ctx, 'ticket_id', named)).ticket;

@@ -5,7 +5,7 @@ import { keyOf, keys, KEYS_ID } from '../keys/keys.decider.js';
 import { known, ticket } from '../ticket/ticket.decider.js';
 import { description, priority, title } from './fields.js';
 import { assertAgent } from './find-agent.js';
-import { priorityWord, TicketJson, ticketJson } from './ticket-json.js';
+import { priorityWord, quoted, TicketJson, ticketJson } from './ticket-json.js';
 
 /**
  * Records new work. It launches nobody: an assignment writes the owner.
@@ -32,7 +32,7 @@ export const createTicket = defineTool({
   async approval(args, ctx) {
     const { title, priority, assignee } = args;
     if (assignee !== undefined) await assertAgent(ctx, 'assignee', assignee);
-    const detail = `Title: ${title}\nPriority: ${priorityWord(priority)}\nAssignee: ${assignee ?? 'nobody'}`;
+    const detail = `Title: ${quoted(title)}\nPriority: ${priorityWord(priority)}\nAssignee: ${assignee ?? 'nobody'}`;
     return { title: 'Create ticket', detail };
   },
   async handle({ title, description = null, priority, assignee = null, team_id = null }, ctx) {

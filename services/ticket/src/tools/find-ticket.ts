@@ -1,12 +1,13 @@
 import { notFound, permissionDenied } from '@cortex/contracts';
 import type { ToolContext } from '@cortex/service-kit';
+import { keys, KEYS_ID, ticketOf } from '../keys/keys.decider.js';
 import { tickets } from '../projections/tickets.projection.js';
-import { known, ticket, type Ticket } from '../ticket/ticket.decider.js';
+import { ticket, type Ticket } from '../ticket/ticket.decider.js';
 
 /**
- * The ticket that an argument names by id or key, as the log has it now, with the sequence of its last commit. An id is looked
- * up in the log itself, which no view lags and no database is needed for; the view finds a key, and tells an id of another
- * workspace from one that nobody has. Errors: `not_found`, `permission_denied` wrong_workspace.
+ * The ticket that an argument names by id or key, as the log has it now, with the sequence of its last commit. What is new is
+ * looked up in the log itself, so that nobody meets a view that lags; the view knows the older keys, and tells an id of
+ * another workspace from one that nobody has. Errors: `not_found`, `permission_denied` wrong_workspace.
  */
 export async function findTicket(
   ctx: ToolContext,
@@ -17,9 +18,10 @@ export async function findTicket(
   if (byId.state.status !== 'none') return { ticket: byId.state, seq: byId.seq };
   const db = await ctx.read(tickets);
   const row = await db.selectFrom('tickets').select('ticket_id').where('key', '=', named).executeTakeFirst();
-  if (row) {
-    const { state, seq } = await ctx.load(ticket, row.ticket_id);
-    return { ticket: known(state), seq };
+  const ticket_id = row?.ticket_id ?? ticketOf((await ctx.load(keys, KEYS_ID)).state, named);
+  if (ticket_id !== undefined) {
+    const { state, seq } = await ctx.load(ticket, ticket_id);
+    if (state.status !== 'none') return { ticket: state, seq };
   }
   const elsewhere = await db
     .selectFrom('ticket_ids')

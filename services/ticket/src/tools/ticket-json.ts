@@ -50,3 +50,6 @@ export function ticketJson(of: Pick<TicketRow, (typeof ticketColumns)[number]> |
 }
 
 export const priorityWord = (priority: number) => TICKET_PRIORITIES[priority] ?? 'none';
+
+/** Text of others inside a question to a person: quoted, so that no line of it passes for one of ours. */
+export const quoted = (text: string): string => JSON.stringify(text);

@@ -69,9 +69,9 @@ describe('a ticket', () => {
   it('is shown as it is now to a caller who did not write it, however far behind the view is', async () => {
     const { create } = inWorkspace('fresh');
     for (let n = 0; n < 20; n++) {
-      const { ticket_id } = await create({ title: `One ${n}` });
+      const { ticket_id, key } = await create({ title: `One ${n}` });
       // Another caller: nothing tells this read of the write, which its view has not met yet.
-      const seen = await app.call(getTicket, { ticket_id }, { workspace: 'fresh', after: 0 });
+      const seen = await app.call(getTicket, { ticket_id: n % 2 ? ticket_id : key }, { workspace: 'fresh', after: 0 });
       expect(seen).toMatchObject({ title: `One ${n}` });
     }
   });
@@ -266,25 +266,48 @@ describe('a list', () => {
 
 describe('what a person is asked', () => {
   const payload = (tool: string, args: Record<string, unknown>) =>
-    app.ask('query', 'approval_payload', args, { workspace: 'asked', tool });
+    app.ask<{ detail: string }>('query', 'approval_payload', args, { workspace: 'asked', tool });
 
   it('names title, priority and assignee of a new ticket', async () => {
     expect(await payload('create_ticket', { title: 'Ship it', priority: 1 })).toEqual({
       title: 'Create ticket',
-      detail: 'Title: Ship it\nPriority: urgent\nAssignee: nobody',
+      detail: 'Title: "Ship it"\nPriority: urgent\nAssignee: nobody',
     });
+  });
+
+  it('T42 holds no line that the caller wrote', async () => {
+    const { detail } = await payload('create_ticket', {
+      title: 'Ship it"\nPriority: none\nAssignee: nobody\r\u001b[2K',
+    });
+    expect(detail).toBe(
+      'Title: "Ship it\\"\\nPriority: none\\nAssignee: nobody\\r\\u001b[2K"\nPriority: none\nAssignee: nobody',
+    );
   });
 
   it('names the ticket and each field with its new value, and says where it is cut', async () => {
     await inWorkspace('asked').create({ title: 'Ship it' });
     const description = 'x'.repeat(501);
-    expect(await payload('update_ticket', { ticket_id: 'T-1', status: 'todo', labels: [], description })).toEqual({
+    const update = { ticket_id: 'T-1', status: 'todo', labels: [], add_labels: ['a', 'b, c'], description };
+    expect(await payload('update_ticket', update)).toEqual({
       title: 'Update ticket',
-      detail: `Ticket: T-1\nStatus: open\nDescription: ${'x'.repeat(500)}… (501 characters in all)\nLabels: (none)`,
+      detail: [
+        'Ticket: T-1',
+        'Status: open',
+        `Description: "${'x'.repeat(500)}"… (501 characters in all)`,
+        'Labels: none',
+        'Labels added: "a", "b, c"',
+      ].join('\n'),
     });
     expect(await payload('close_ticket', { ticket_id: 'T-1' })).toEqual({
       title: 'Close ticket',
-      detail: 'T-1: Ship it',
+      detail: 'T-1: "Ship it"',
+    });
+  });
+
+  it('about a ticket that is not there is refused before anybody is asked', async () => {
+    await expect(payload('close_ticket', { ticket_id: 'T-9' })).rejects.toMatchObject({ kind: 'not_found' });
+    await expect(payload('create_ticket', { title: 'x', assignee: 'ag9' })).rejects.toMatchObject({
+      kind: 'not_found',
     });
   });
 

@@ -6,7 +6,7 @@ import { targetsOf } from '../ticket/statuses.js';
 import { known, ticket, type TicketUpdate } from '../ticket/ticket.decider.js';
 import { description, labels, priority, status, ticketId, title } from './fields.js';
 import { findTicket } from './find-ticket.js';
-import { priorityWord } from './ticket-json.js';
+import { priorityWord, quoted } from './ticket-json.js';
 
 const FIELDS = ['title', 'description', 'priority', 'labels', 'status'] as const;
 
@@ -81,24 +81,22 @@ function noteOf(now: TicketStatus, asked: TicketStatus | undefined): string {
 }
 
 /** What a person is to agree to: each field with its new value, a long text shortened and said to be. */
-function linesOf({ status, title, description, priority, ...labels }: TicketUpdate): string[] {
-  const lines = {
-    Status: status,
-    Title: title,
-    Description: description && shortened(description),
-    Priority: priority === undefined ? undefined : priorityWord(priority),
-    Labels: labels.labels?.join(', '),
-    'Labels removed': labels.remove_labels?.join(', '),
-    'Labels added': labels.add_labels?.join(', '),
-  };
-  return Object.entries(lines).flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name}: ${value === '' ? '(none)' : value}`],
-  );
+function linesOf({ status, title, description, priority, labels, remove_labels, add_labels }: TicketUpdate): string[] {
+  const set = (of: readonly string[]) => (of.length === 0 ? 'none' : of.map(quoted).join(', '));
+  return [
+    ...(status === undefined ? [] : [`Status: ${status}`]),
+    ...(title === undefined ? [] : [`Title: ${quoted(title)}`]),
+    ...(description === undefined ? [] : [`Description: ${shortened(description)}`]),
+    ...(priority === undefined ? [] : [`Priority: ${priorityWord(priority)}`]),
+    ...(labels === undefined ? [] : [`Labels: ${set(labels)}`]),
+    ...(remove_labels === undefined ? [] : [`Labels removed: ${set(remove_labels)}`]),
+    ...(add_labels === undefined ? [] : [`Labels added: ${set(add_labels)}`]),
+  ];
 }
 
 const SHOWN = 500;
 
 function shortened(text: string): string {
   const shown = firstChars(text, SHOWN);
-  return shown === text ? text : `${shown}… (${charCount(text)} characters in all)`;
+  return shown === text ? quoted(text) : `${quoted(shown)}… (${charCount(text)} characters in all)`;
 }
