@@ -31,8 +31,12 @@ export interface CostRecord {
 /** Events of `billing.cost`, one aggregate per session and key, in the session's workspace. */
 export type CostEvent = { type: 'CostRecorded'; data: CostRecord & { entry_id: string } };
 
-/** Events of `billing.costlog`, aggregate id `all`, in no workspace: rows before that time are gone. The events stay. */
-export type CostLogEvent = { type: 'CostEntriesPruned'; data: { before: string; count: number } };
+/** Events of `billing.costlog`, aggregate id `all`, in no workspace. */
+export type CostLogEvent =
+  /** Rows before that time are gone; the events stay. */
+  | { type: 'CostEntriesPruned'; data: { before: string; count: number } }
+  /** The records of an older installation were taken over; `skipped` lines of its file were none. */
+  | { type: 'CostsImported'; data: { count: number; skipped: number } };
 
 /** US dollars; both limits are positive. */
 export interface BudgetLimits {

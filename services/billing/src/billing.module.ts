@@ -6,6 +6,7 @@ import { recordCost } from './commands/record-cost.js';
 import { recordUsage } from './commands/record-usage.js';
 import { setBudget } from './commands/set-budget.js';
 import { config } from './config.js';
+import { CostImport } from './costlog/cost-import.js';
 import { Pruning } from './costlog/pruning.js';
 import { Prices } from './prices/prices.js';
 import { budgets } from './projections/budgets.projection.js';
@@ -27,7 +28,7 @@ export const billingService = defineService({
   projections: [costEntries, budgets, overspends, whose.sessions, whose.memberships],
   reactors: [budgetWatch, budgetWarning],
   migrations,
-  providers: [Prices, BudgetFile, Pruning],
+  providers: [Prices, BudgetFile, Pruning, CostImport],
 });
 
 @Module({ imports: [ServiceKit.forService(billingService)] })
