@@ -115,6 +115,7 @@ function announce(home: Home, state: UpState, json: boolean): void {
       `  token     ${bearer}`,
       ...(code === null ? [] : [`  login     ${code}   (for the page that a client without a token opens)`]),
       `  home      ${home.dir}`,
+      `  command   ${home.bin}/cortex   (with ${home.bin} on your PATH: cortex)`,
       `  logs      ${home.logs}   (cortex logs -f${elsewhere})`,
       '',
       `  ${claude}`,

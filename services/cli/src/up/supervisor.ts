@@ -23,6 +23,7 @@ import { productionRefused, startIssuer, type Issuer } from './issuer.js';
 import { Kept } from './kept.js';
 import { endLeftovers } from './leftovers.js';
 import { rotateLogs } from './logs.js';
+import { writeCortexCommand } from './programs.js';
 import { waitUntilReady } from './ready.js';
 import { startServiceProcess } from './service-process.js';
 import { writeSignalCommand } from './signal-command.js';
@@ -89,6 +90,7 @@ export class Supervisor {
       this.#state = await this.#plan();
       writeState(home, this.#state);
       writeSignalCommand(home, this.#state.ports.webhooks);
+      writeCortexCommand(home);
       await this.#startAll();
       this.#rotate = setInterval(() => this.#whileUp(() => rotateLogs(home.logs, true)), 60_000).unref();
       this.#work.signal.throwIfAborted();
