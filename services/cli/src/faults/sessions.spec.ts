@@ -38,7 +38,7 @@ const resultOf = async <T = Record<string, string>>(token: string, tool: string,
 describe('a session', () => {
   it('is opened in the workspace default with what its person may do, and prints what to paste', async () => {
     const opened = await open();
-    const { session_id, channel, token, claude, endpoint } = opened;
+    const { session_id, token, claude, endpoint } = opened;
     expect(opened).toMatchObject({ workspace_id: 'default', channel: `web:${session_id}`, project: 'general' });
     expect(claude).toBe(
       `claude mcp add --transport http cortex-session ${endpoint} --header "Authorization: Bearer ${token}"`,

@@ -18,7 +18,10 @@ export const whoami = defineTool({
   output: z.object({
     identity: z.object({
       sub: z.string().describe('Subject at the issuer'),
-      person_id: z.string().nullable().describe('How events and lists of callers name you; null for an agent'),
+      person_id: z
+        .string()
+        .nullable()
+        .describe('How events name you; of an agent the person that its session belongs to, null where it is nobody’s'),
       email: z.string().describe('Empty when the token does not name one, like the next two'),
       pool: z.string(),
       role: z.string(),
