@@ -11,6 +11,8 @@ export interface Deed {
   workspace: string | null;
   id: string;
   actor: Actor;
+  /** Of the call that it is part of; of what comes by itself, now. */
+  at?: string;
   /** The call or commit that it follows from; its own id where there is none. */
   cause?: string;
   /** Of the session that waits; read from the waitpoint where it is not given. */
@@ -22,14 +24,14 @@ export interface Deed {
  * its first try, whose secret and nonce nobody has any more. The envelope names the session that waits.
  */
 export async function commit(store: EventStore, deed: Deed, command: WaitpointCommand): Promise<Executed> {
-  const { workspace, id, actor } = deed;
+  const { workspace, id, actor, at = new Date().toISOString() } = deed;
   const commitId = randomUUID();
   const session = deed.session ?? (await sessionOf(store, workspace, id));
   const project = session?.project ?? null;
   const cause = deed.cause ?? commitId;
   return store.execute(waitpoint, workspace, id, command, {
     commitId,
-    at: 'at' in command ? command.at : new Date().toISOString(),
+    at: 'at' in command ? command.at : at,
     actor,
     ...(session && { session_id: session.session_id }),
     ...(project !== null && { project }),

@@ -38,6 +38,7 @@ export const waitCancel = defineTool({
       workspace: ctx.workspace,
       id,
       actor: { kind: ctx.caller.type, id: by },
+      at: ctx.now(),
       cause: ctx.call_id,
       session: state,
     };

@@ -118,6 +118,7 @@ export const waitCreate = defineTool({
         workspace: ctx.workspace,
         id,
         actor: { kind: ctx.caller.type, id: ctx.caller.id },
+        at: created_at,
         cause: ctx.call_id,
         session: { session_id, project },
       },

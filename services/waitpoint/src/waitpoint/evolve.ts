@@ -7,7 +7,7 @@ import { HOUR_MS, isThere, type State, type Untold, type Waitpoint } from './sta
 /** Characters of `data` that one wake shows, all signals together. */
 export const WAKE_DATA_CHARS = 8_000;
 /** Signals that one wake tells of. */
-const MOST_TOLD = 50;
+export const MOST_TOLD = 40;
 
 /** What stands for a dedupe key in the state. */
 export const keyOf = (dedupeKey: string): string => sha256Hex(dedupeKey).slice(0, 16);

@@ -8,7 +8,7 @@ export interface Wake {
 }
 
 /** Characters of all messages together; what does not fit is named by its number. */
-const MESSAGE_CHARS = 20_000;
+const MESSAGE_CHARS = 8_000;
 
 /**
  * What a session is told: the same text for the same state, so that a wake sent again is known by it. What came from outside
@@ -58,7 +58,7 @@ const slotOf = ({ member, n }: Untold): string => member ?? `#${n}`;
 
 /** The name of a member is whatever the signal said. */
 const nameOf = ({ member, n }: Untold): string =>
-  member === null ? `signal ${n}` : `"${inProse(member, 120)}" (signal ${n})`;
+  member === null ? `signal ${n}` : `"${inProse(member, 60)}" (signal ${n})`;
 
 const reportOf = (signal: Untold): string => `- ${nameOf(signal)}: ${signal.status} at ${signal.at}`;
 
