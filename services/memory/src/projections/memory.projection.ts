@@ -21,7 +21,7 @@ const placeOf = ({ seq, index }: { seq: number; index: number }): number => seq 
 export const memory = defineProjection<DomainEvent | FactEvent, MemoryDb>({
   name: 'memory_v1',
   subject: 'cortex.evt.memory.*.*.*',
-  tables: ['domains', 'grants', 'facts', 'fact_terms', 'fact_links', 'fact_totals'],
+  tables: ['domains', 'grants', 'facts', 'fact_terms', 'fact_links', 'term_totals', 'fact_totals'],
   on: {
     MemoryDomainCreated: ({ workspace, at, data: { label, description, created_by_role, domain } }, tx) =>
       tx
@@ -71,7 +71,14 @@ export const memory = defineProjection<DomainEvent | FactEvent, MemoryDb>({
           () => sql`(
             insert into fact_terms (workspace_id, term, place, tf, tokens, domain, valid_until)
             select a.workspace_id, t.term, a.place, t.tf, a.tokens, a.domain, a.valid_until
-              from added a, unnest(${[...counts.keys()]}::text[], ${[...counts.values()]}::int[]) as t (term, tf))`,
+              from added a, unnest(${[...counts.keys()]}::text[], ${[...counts.values()]}::int[]) as t (term, tf)
+            returning workspace_id, term)`,
+        )
+        .with(
+          'counted',
+          () => sql`(
+            insert into term_totals as t (workspace_id, term, facts) select workspace_id, term, 1 from words
+            on conflict (workspace_id, term) do update set facts = t.facts + 1)`,
         )
         .insertInto('fact_totals')
         .columns(['workspace_id', 'facts', 'tokens'])
@@ -111,7 +118,14 @@ export const memory = defineProjection<DomainEvent | FactEvent, MemoryDb>({
         .with(
           'words',
           () => sql`(
-            delete from fact_terms t using gone where t.workspace_id = gone.workspace_id and t.place = gone.place)`,
+            delete from fact_terms t using gone where t.workspace_id = gone.workspace_id and t.place = gone.place
+            returning t.workspace_id, t.term)`,
+        )
+        .with(
+          'counted',
+          () => sql`(
+            update term_totals t set facts = t.facts - 1 from words
+             where t.workspace_id = words.workspace_id and t.term = words.term)`,
         )
         .updateTable('fact_totals as t')
         .from('gone')

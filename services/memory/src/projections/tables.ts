@@ -69,6 +69,8 @@ export interface MemoryDb {
   };
   /** Which facts are related; walked in both directions. Source: MemoryFactsLinked. */
   fact_links: { workspace_id: string; source: string; target: string; weight: number };
+  /** In how many facts that are not superseded a token stands, expired ones among them. */
+  term_totals: { workspace_id: string; term: string; facts: ColumnType<string, number, number> };
   /** Number and tokens of the facts that are not superseded, expired ones among them. */
   fact_totals: {
     workspace_id: string;
@@ -155,6 +157,15 @@ export const migrations = defineMigrations({
         .addColumn('full_name', 'text', (column) => column.notNull())
         .addColumn('slug', 'text', (column) => column.notNull())
         .addPrimaryKeyConstraint('repos_pk', ['workspace_id', 'repo_id'])
+        .execute();
+      await sql`create index fact_terms_ending on fact_terms (workspace_id, term, valid_until)
+        where valid_until is not null`.execute(db);
+      await db.schema
+        .createTable('term_totals')
+        .addColumn('workspace_id', 'text', (column) => column.notNull())
+        .addColumn('term', 'text', (column) => column.notNull())
+        .addColumn('facts', 'bigint', (column) => column.notNull())
+        .addPrimaryKeyConstraint('term_totals_pk', ['workspace_id', 'term'])
         .execute();
       await db.schema
         .createTable('fact_totals')

@@ -79,13 +79,13 @@ export async function lexical(
     ), weights as materialized (
       select term, 2.2::float8 * ln(1 + (n - df + 0.5) / (df + 0.5)) as weight
         from totals, (
-          select term, count(*)::float8 as df from fact_terms
-           where term = any(${terms}::text[]) and (valid_until is null or valid_until > ${now}::timestamptz)
-           group by term) d
+          select w.term, (w.facts - (select count(*) from fact_terms e
+                   where e.term = w.term and e.valid_until <= ${now}::timestamptz))::float8 as df
+            from term_totals w where w.term = any(${terms}::text[])) d
     ), best as (
       select place, sum(weight * tf / (tf + 1.2::float8 * (0.25::float8 + 0.75::float8 * tokens / avg_tokens))) as score
-        from weights w join fact_terms t using (term), totals
-       where (t.valid_until is null or t.valid_until > ${now}::timestamptz)
+        from fact_terms t join weights using (term), totals
+       where t.term = any(${terms}::text[]) and (t.valid_until is null or t.valid_until > ${now}::timestamptz)
          and (${domains}::text[] is null or t.domain = any(${domains}::text[]))
        group by place
        order by score desc, place desc
@@ -93,6 +93,20 @@ export async function lexical(
     )
     select f.id, best.score from best join facts f using (place) order by best.score desc, best.place desc`.execute(db);
   return rows;
+}
+
+/**
+ * Those of the tokens that stand in the fewest facts, as many as stand in at most `postings` facts together: what looks for
+ * these alone takes a bounded time.
+ */
+export async function rarest(db: Kysely<MemoryDb>, terms: readonly string[], postings: number): Promise<string[]> {
+  if (terms.length === 0) return [];
+  const { rows } = await sql<{ term: string }>`
+    select term from (
+      select term, sum(facts) over (order by facts, term) as together from term_totals
+       where term = any(${terms}::text[]) and facts > 0) t
+     where together <= ${postings}`.execute(db);
+  return rows.map(({ term }) => term);
 }
 
 /** The newest active facts, newest first. */

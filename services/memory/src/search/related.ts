@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { jaccard } from '../fact/words.js';
 import type { MemoryDb } from '../projections/tables.js';
-import { candidates, lexical } from './candidates.js';
+import { candidates, lexical, rarest } from './candidates.js';
 import { tokens } from './tokens.js';
 
 export interface Related {
@@ -12,9 +12,9 @@ export interface Related {
 
 const ENOUGH = 0.35;
 const MOST_LINKS = 5;
-/** So many facts are compared, and so many words look for them: long words are rare words, and tell the most. */
+/** So many facts are compared. They are looked for by the rarest words, which tell the most, in so many facts together. */
 const COMPARED = 30;
-const ASKED = 24;
+const POSTINGS = 5_000;
 
 /** The active facts that a new one is most related to, best first: by the words or by the names that they share. */
 export async function relatedFacts(
@@ -23,7 +23,7 @@ export async function relatedFacts(
   now: string,
 ): Promise<Related[]> {
   const text = textOf(fact);
-  const asked = [...longWords(text)].toSorted((a, b) => b.length - a.length).slice(0, ASKED);
+  const asked = await rarest(db, [...longWords(text)], POSTINGS);
   const scope = { now, domains: null };
   const hits = await lexical(db, asked, scope, COMPARED);
   const found = await candidates(
