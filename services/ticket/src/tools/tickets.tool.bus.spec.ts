@@ -247,6 +247,22 @@ describe('a ticket of another workspace', () => {
   });
 });
 
+it('a query that forgets the workspace sees rows of its own alone', async () => {
+  await inWorkspace('walled').create({ title: 'Mine' });
+  await inWorkspace('beyond').create({ title: 'Theirs' });
+  await inWorkspace('beyond').list();
+  const client = await app.postgres.pool('ticket').connect();
+  try {
+    await client.query(`begin; select set_config('cortex.workspace', 'walled', true)`);
+    const { rows } = await client.query('select title from ticket.tickets');
+    expect(rows).toEqual([{ title: 'Mine' }]);
+    await expect(client.query(`update ticket.tickets set title = 'x'`)).rejects.toThrow('permission denied');
+  } finally {
+    await client.query('rollback');
+    client.release();
+  }
+});
+
 describe('a list', () => {
   it('is newest change first, by any word for a status, page by page', async () => {
     const { create, update, list } = inWorkspace('listed');
