@@ -1,4 +1,5 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { eventually } from '@cortex/testing';
 import { Client, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
@@ -125,6 +126,16 @@ it('tells the login code wherever a person looks for it, and keeps it and the lo
   expect((await cortex.cortex(['status'])).stdout).toContain(loginCode());
   expect((await cortex.cortex(['doctor'])).stdout).toContain(`with the code ${loginCode()}`);
   for (const file of [cortex.home.loginCode, cortex.home.logins]) expect(statSync(file).mode & 0o077).toBe(0);
+});
+
+it('T05 writes neither the login code nor what a client was given into a log', async () => {
+  const kept = JSON.parse(readFileSync(cortex.home.logins, 'utf8')) as Record<string, Record<string, unknown>>;
+  const secrets = [loginCode(), ...Object.keys(kept['RefreshToken'] ?? {})];
+  expect(secrets.length).toBeGreaterThan(1);
+  for (const name of readdirSync(cortex.home.logs)) {
+    const log = readFileSync(join(cortex.home.logs, name), 'utf8');
+    expect({ name, found: secrets.filter((secret) => log.includes(secret)) }).toEqual({ name, found: [] });
+  }
 });
 
 it('keeps clients and their logins when everything is killed, and has another code then', async () => {

@@ -213,6 +213,25 @@ describe('the page', () => {
     expect(silent.left?.searchParams.get('error')).toBe('login_required');
   });
 
+  it('serves two logins of one browser side by side', async () => {
+    const { client, browser, page } = await waiting();
+    const other = await RawClient.make(issuer.url, { client_name: 'Other' });
+    const second = await browser.open(other.authorizeUrl());
+    expect(second.text).toContain('Other');
+    const first = await browser.submit(page, { code: issuer.loginCode });
+    const code = first.left?.searchParams.get('code') ?? '';
+    expect((await client.exchange(code)).status).toBe(200);
+    expect(allowed(await browser.submit(second, { code: issuer.loginCode }))).toBe(true);
+  });
+
+  it('keeps its cookies from scripts and from forms of other sites', async () => {
+    const client = await RawClient.make(issuer.url);
+    const { headers } = await fetch(client.authorizeUrl(), { redirect: 'manual' });
+    const cookies = headers.getSetCookie();
+    expect(cookies.length).toBeGreaterThan(0);
+    for (const cookie of cookies) expect(cookie).toMatch(/; samesite=lax; httponly$/i);
+  });
+
   it('serves nobody but the browser that began', async () => {
     const { page } = await waiting();
     const stranger = new Browser();

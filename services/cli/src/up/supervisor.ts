@@ -142,6 +142,8 @@ export class Supervisor {
     // Whoever begins after it is told by its own failure.
     provisioned.promise.catch(() => undefined);
     try {
+      // Of an earlier run that was killed.
+      rmSync(this.#home.loginCode, { force: true });
       if (this.#state.issuer !== null) await this.#startIssuer(issuer);
       const provisioner = this.#startProvisioner();
       // Their code loads while bus and database start; they begin when these are provisioned.

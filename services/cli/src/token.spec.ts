@@ -1,0 +1,30 @@
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { beforeAll, expect, it } from '@jest/globals';
+import { tempDir } from '@cortex/testing';
+import { EXIT } from './exit.js';
+import { homeOf, type Home } from './home.js';
+import { ensureSecrets } from './secrets.js';
+import { makeToken } from './token.js';
+
+let home: Home;
+beforeAll(async () => {
+  home = homeOf(await tempDir('token'));
+  mkdirSync(dirname(home.secrets), { recursive: true });
+  await ensureSecrets(home);
+});
+
+const scopeOf = (token: string): unknown =>
+  (JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { scope: unknown }).scope;
+
+it('takes scopes with blanks or commas between them', () => {
+  expect(scopeOf(makeToken(home, {}, { scopes: 'mcp:cortex:read, mcp:cortex:devices:exec' }))).toBe(
+    'mcp:cortex:read mcp:cortex:devices:exec',
+  );
+});
+
+it('refuses a scope that is unknown, and names those that are known', () => {
+  const make = () => makeToken(home, {}, { scopes: 'mcp:cortex:read nonsense' });
+  expect(make).toThrow(/unknown: nonsense; use some of .*mcp:cortex:write/);
+  expect(make).toThrow(expect.objectContaining({ exitCode: EXIT.usage }));
+});
