@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { RECENT_MESSAGES } from './session/session.decider.js';
 import { errorOf, lab, type Lab } from './testing/lab.js';
 
 let t: Lab;
@@ -57,14 +58,12 @@ describe('a message', () => {
   it('is found again by its tag after others than can be remembered', async () => {
     const { session_id } = await openIn();
     const first = await t.deliver({ session_id, text: 'first', tag: 't' });
-    for (let i = 0; i < 540; i += 60) {
-      await Promise.all(
-        Array.from({ length: 6 }, async (_, worker) => {
-          for (let n = 0; n < 10; n++)
-            await t.deliver({ session_id, text: `m${i}-${worker}-${n}` }, { deadlineMs: 60_000 });
-        }),
-      );
-    }
+    await Promise.all(
+      Array.from({ length: 4 }, async (_, worker) => {
+        for (let n = 0; n < RECENT_MESSAGES / 4 + 1; n++)
+          await t.deliver({ session_id, text: `${worker}-${n}` }, { deadlineMs: 60_000 });
+      }),
+    );
     expect(await t.deliver({ session_id, text: 'first', tag: 't' })).toEqual(first);
   });
 
@@ -151,6 +150,16 @@ describe('a message for a session that has ended', () => {
     );
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
     expect(await texts(answers[0]!.session_id)).toEqual(['x']);
+  });
+
+  it('that ends while they are on their way loses none and doubles none', async () => {
+    const { session_id, channel } = await openIn();
+    const numbers = Array.from({ length: 12 }, (_, n) => `n${n}`);
+    const deliveries = numbers.map((n) => t.deliver({ session_id, channel, text: n, tag: n }));
+    const [answers] = await Promise.all([Promise.all(deliveries), t.command('end_session', { session_id })]);
+    const holders = new Set(answers.map((answer) => answer.session_id));
+    const found = (await Promise.all([...holders].map((holder) => texts(holder)))).flat();
+    expect(found.toSorted()).toEqual(numbers.toSorted());
   });
 
   it('that had it before it ended is not delivered to its successor', async () => {

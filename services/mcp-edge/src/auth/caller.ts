@@ -12,6 +12,9 @@ type Said = Pick<VerifiedToken, 'issuer' | 'sub' | 'client_id' | 'email' | 'name
 /** Sees and does what belongs to everybody (architecture, section 9). Made here alone: an issuer's role of that name is not it. */
 export const OPERATOR = 'operator';
 
+/** `sub` of a session that belongs to no person. */
+export const NOBODY = 'system';
+
 type Worked = 'caller_hash' | 'scopes_key' | 'principal_json' | 'scope_json';
 
 /** All that gates, records and bus requests read of a caller, worked out once per token. */
@@ -79,7 +82,7 @@ export interface AgentSaid {
 export function agentCaller(said: AgentSaid): CallerContext {
   const { claims, scopes, person, audience, jti, exp } = said;
   const { sid, agent_id, run_id, space_id, conversation_id, project, channel } = claims;
-  const person_id = claims.sub === SYSTEM ? null : claims.sub;
+  const person_id = claims.sub === NOBODY ? null : claims.sub;
   const { issuer, sub, name, email } = person ?? { issuer: said.issuer, sub: claims.sub, name: '', email: '' };
   const scope: CallScope = {
     session_id: sid,
@@ -107,9 +110,6 @@ export function agentCaller(said: AgentSaid): CallerContext {
     scope,
   });
 }
-
-/** `sub` of a session that belongs to no person. */
-const SYSTEM = 'system';
 
 function sessionOf(claims: SessionTokenClaims): SessionClaims {
   const { sid, kind, groups, allowlist, sub: _, ...rest } = claims;

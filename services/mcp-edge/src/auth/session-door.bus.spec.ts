@@ -105,6 +105,34 @@ describe('T02 T04 a session token', () => {
   });
 });
 
+describe('T02 whoever has the signing key', () => {
+  it('makes no session more than it was started as: not of another person, nor in another workspace', async () => {
+    await workspaceWith(edge, 'w-rich', { members: [await personOf(edge, 'rich')] });
+    await sessions.open('s-poor', { person_id: alice, groups: ['cortex-core'], allowlist: ['sample_session'] });
+    const token = await tokenOf('s-poor', {
+      sub: await personOf(edge, 'rich'),
+      workspace: 'w-rich',
+      groups: ['cortex-core', 'cortex-ext'],
+      allowlist: ['sample_session', 'sample_workspace'],
+      agent_id: 'another',
+      kind: 'run',
+    });
+    expect(said(await whoami(token)).identity).toMatchObject({ sub: 'alice', person_id: alice });
+    expect(await edge.edge.authenticator.authenticateSession(token)).toMatchObject({
+      principal: { type: 'agent', id: 's-poor', roles: [] },
+      session: { kind: 'direct', groups: new Set(['cortex-core']), allowlist: new Set(['sample_session']) },
+      scope: { session_id: 's-poor', user_id: alice },
+    });
+    for (const [tool, args] of [
+      ['sample_session', {}],
+      ['sample_workspace', { workspace_id: 'w-rich', title: 'x' }],
+    ] as const) {
+      const answer = await edge.call(tool, args, { token });
+      expect(answer.body.result._meta['cortex/error']).toMatchObject({ reason: 'refused_by_composition' });
+    }
+  });
+});
+
 describe('T01 T02 a forged session token', () => {
   const b64 = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const bodyOf = (token: string) => token.split('.')[1]!;

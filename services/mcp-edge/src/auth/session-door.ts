@@ -13,10 +13,10 @@ import {
 import { ask, type Bus } from '@cortex/bus';
 import { subjects } from '@cortex/contracts';
 import { sessionIssuer, SessionTokenClaims } from '@cortex/contracts/session';
-import type { GateViews } from '../guard/views.js';
+import type { GateViews, SessionView } from '../guard/views.js';
 import type { CallerContext } from '../seams.js';
 import type { Settings } from '../settings.js';
-import { agentCaller } from './caller.js';
+import { agentCaller, NOBODY } from './caller.js';
 import type { People } from './people.js';
 
 /** What the edge knows of sessions, out of the log. */
@@ -83,12 +83,12 @@ export class SessionDoor {
     if (isRefusal(verified)) return verified;
     const said = SessionTokenClaims.safeParse(verified.claims);
     if (!said.success) return refuse('malformed');
-    const claims = said.data;
-    const standing = await this.standing(claims.sid);
+    const { sid } = said.data;
+    const standing = await this.standing(sid);
     if (standing !== 'open') return refuse(standing);
-    const started = views.session(claims.sid);
+    const started = views.session(sid);
     if (started === undefined) return refuse('session_closed'); // it ended just now
-    // What stands in the log wins over what a token says: a key that leaks must not make a session more than it is.
+    const claims = held(said.data, started);
     const limit = expandScopes(started.scopes);
     const scopes = new Set([...verified.scopes].filter((scope) => limit.has(scope)));
     const person = await people.behind(claims.sub);
@@ -121,6 +121,34 @@ async function waitFor(views: SessionViews, sid: string): Promise<Standing> {
     if (performance.now() >= until) return 'session_closed';
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
+}
+
+/**
+ * What a token says, held to what stands in the log: it may say less than its session was started with, and whose session it
+ * is, where and for whom is not its to say. So a signing key that leaks makes no session more than it is.
+ */
+function held(claims: SessionTokenClaims, started: SessionView): SessionTokenClaims {
+  const { workspace, person_id, kind, parent_session_id, agent_id, mode, project, channel } = started;
+  const groups = claims.groups.filter((group) => started.groups.includes(group));
+  const named = [claims.allowlist, started.allowlist ?? undefined].filter((list) => list !== undefined);
+  const allowlist = named.reduce((some, list) => some.filter((name) => list.includes(name)), named[0] ?? []);
+  const { sid, run_id, space_id, conversation_id } = claims;
+  return {
+    sub: person_id ?? NOBODY,
+    sid,
+    kind,
+    groups,
+    project,
+    channel,
+    ...(named.length > 0 && { allowlist }),
+    ...(parent_session_id !== null && { parent: parent_session_id }),
+    ...(workspace !== null && { workspace }),
+    ...(agent_id !== null && { agent_id }),
+    ...(mode !== null && { mode }),
+    run_id,
+    space_id,
+    conversation_id,
+  };
 }
 
 async function keySet(bus: Bus) {

@@ -13,7 +13,7 @@ export async function assertMember(ctx: Call, workspace_id: string, person_id: s
   throw permissionDenied(
     'workspace_id',
     'is a workspace that the person does not belong to',
-    'make it one with: cortex workspace member',
+    'let the person in with: cortex workspace member',
     {
       reason: 'not_a_member',
     },

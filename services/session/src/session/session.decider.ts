@@ -23,7 +23,7 @@ export type SessionState =
     };
 
 /** A message that comes again behind so many others is recorded again; the inbox still shows it once. */
-export const RECENT_MESSAGES = 512;
+export const RECENT_MESSAGES = 128;
 
 /** The life of an agent session and what was delivered to it. */
 export const session = defineDecider<SessionCommand, SessionEvent, SessionState>({
