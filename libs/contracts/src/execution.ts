@@ -46,3 +46,6 @@ export type ExecutionEvent =
     }
   | { type: 'ExecutionCancelled'; data: { execution_id: string; by: string } }
   | { type: 'ExecutionMarkedStale'; data: { execution_id: string } };
+
+/** Events of `audit.import`, aggregate id `executions`, in no workspace: those of an older installation were taken over. */
+export type ExecutionImportEvent = { type: 'ExecutionsImported'; data: { count: number; skipped: number } };

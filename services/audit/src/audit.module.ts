@@ -3,6 +3,7 @@ import { Module } from '@nestjs/common';
 import { finishExecution } from './commands/finish-execution.js';
 import { startExecution } from './commands/start-execution.js';
 import { config } from './config.js';
+import { ExecutionImport } from './execution-import/execution-import.js';
 import { StaleCheck } from './execution/stale-check.js';
 import { executionCosts } from './projections/execution-costs.projection.js';
 import { executions } from './projections/executions.projection.js';
@@ -19,7 +20,7 @@ export const auditService = defineService({
   commands: [startExecution, finishExecution],
   projections: [toolCalls, requests, executions, executionCosts, whose.sessions, whose.memberships],
   migrations,
-  providers: [StaleCheck],
+  providers: [StaleCheck, ExecutionImport],
 });
 
 @Module({ imports: [ServiceKit.forService(auditService)] })

@@ -7,17 +7,17 @@ import { billingService } from './billing.module.js';
 import type { Recorded } from './cost/spending.js';
 import { startBilling } from './testing/billing.js';
 
-const request = (key: string): BusRequest => ({
+const request = (key: string, deadline_ms: number): BusRequest => ({
   v: 1,
   call_id: randomUUID(),
   workspace_id: 'w1',
   principal: { type: 'agent', id: 's1', roles: [] },
   scope: { session_id: 's1' },
   args: { sessionId: 's1', key, backend: 'claude', model: 'm', input_tokens: 0, output_tokens: 0, cost_usd: 0.01 },
-  deadline_ms: 2_000,
+  deadline_ms,
 });
-const use = async (bus: Bus, key: string) =>
-  (await ask(bus, 'cortex.cmd.billing.record_usage', request(key))).data as Recorded;
+const use = async (bus: Bus, key: string, deadlineMs: number) =>
+  (await ask(bus, 'cortex.cmd.billing.record_usage', request(key, deadlineMs))).data as Recorded;
 
 it('P87 kill -9 between commit and answer: what is sent again counts once, and nothing that was answered is lost', async () => {
   await using nats = await natsFixture({ services: [billingService] });
@@ -42,7 +42,7 @@ it('P87 kill -9 between commit and answer: what is sent again counts once, and n
     while (victim.child.exitCode === null && victim.child.signalCode === null) {
       const key = `k${keys.length}`;
       keys.push(key);
-      await use(bus, key).then(
+      await use(bus, key, 2_000).then(
         (answer) => void answered.set(key, answer),
         () => undefined,
       );
@@ -56,7 +56,7 @@ it('P87 kill -9 between commit and answer: what is sent again counts once, and n
   expect(unanswered).not.toEqual([]);
 
   await using billing = await startBilling({ nats, postgres });
-  const again = async (key: string) => [key, await use(bus, key)] as const;
+  const again = async (key: string) => [key, await use(bus, key, 30_000)] as const;
   for (const [key, answer] of await Promise.all(keys.map(again))) {
     expect(answer).toEqual({ recorded: answered.has(key) ? false : expect.any(Boolean), cost_usd: 0.01 });
   }

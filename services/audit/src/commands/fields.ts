@@ -6,6 +6,8 @@ import { z } from 'zod';
 
 export const ExecutionId = Id.regex(/^exec_/, 'must begin with exec_; send the id of the execution');
 export const Name = text({ max: 200, blank: false });
+/** Of an output or an error. */
+export const KEPT_CHARS = 2_000;
 /** Longer than any label is useful. */
 const LABEL = 500;
 

@@ -5,9 +5,8 @@ import { z } from 'zod';
 import { execution, type Ending } from '../execution/execution.decider.js';
 import { startedOf } from '../execution/started.js';
 import { whose } from '../projections/whose.js';
-import { ExecutionId, Name, startFields } from './fields.js';
+import { ExecutionId, KEPT_CHARS, Name, startFields } from './fields.js';
 
-const KEPT_CHARS = 2_000;
 const MOST_CHARS = 1_000_000;
 const Seconds = z.number().min(0).max(31_536_000);
 

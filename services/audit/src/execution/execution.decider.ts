@@ -3,11 +3,12 @@ import { defineDecider } from '@cortex/eventstore';
 
 type Data<Type extends ExecutionEvent['type']> = Extract<ExecutionEvent, { type: Type }>['data'];
 export type Started = Data<'ExecutionStarted'>;
-/** How a run ended, as whoever ran it says. */
+/** How a run ended, as whoever ran it says; `stale` of one that nobody could say it of. */
 export type Ending =
   | { outcome: 'completed'; data: Data<'ExecutionCompleted'> }
   | { outcome: 'failed'; data: Data<'ExecutionFailed'> }
-  | { outcome: 'cancelled'; data: Data<'ExecutionCancelled'> };
+  | { outcome: 'cancelled'; data: Data<'ExecutionCancelled'> }
+  | { outcome: 'stale'; data: Data<'ExecutionMarkedStale'> };
 
 export type ExecutionCommand =
   | { type: 'StartExecution'; started: Started }
@@ -27,6 +28,8 @@ const endOf = (ending: Ending): ExecutionEvent => {
       return { type: 'ExecutionFailed', data: ending.data };
     case 'cancelled':
       return { type: 'ExecutionCancelled', data: ending.data };
+    case 'stale':
+      return { type: 'ExecutionMarkedStale', data: ending.data };
   }
 };
 

@@ -1,5 +1,6 @@
 import { tenantDb, waitFor } from '@cortex/eventstore';
 import { HOST, type ServiceHost } from '@cortex/service-kit';
+import { Chore } from '@cortex/service-kit/chore';
 import { ownCommit } from '@cortex/service-kit/own-commit';
 import { everyWorkspace } from '@cortex/service-kit/whose';
 import { NO_WORKSPACE } from '@cortex/contracts';
@@ -22,25 +23,15 @@ const GRACE_MS = 5 * 60_000;
  */
 @Injectable()
 export class StaleCheck implements OnApplicationShutdown {
-  readonly #timer: NodeJS.Timeout;
-  #checking: Promise<unknown> | undefined;
+  readonly #chore: Chore;
 
   constructor(@Inject(HOST) private readonly host: ServiceHost) {
-    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
-    void host.ready.then(() => this.#look());
+    const work = async (): Promise<void> => void (await this.check());
+    this.#chore = new Chore(host, { name: 'look for stale executions', everyMs: LOOK_MS, work });
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#checking;
-  }
-
-  #look(): void {
-    this.#checking ??= this.check()
-      .catch((err: unknown) =>
-        this.host.log.warn({ err }, 'running executions were not checked; tried again in a minute'),
-      )
-      .finally(() => (this.#checking = undefined));
+  onApplicationShutdown(): Promise<void> {
+    return this.#chore.stop();
   }
 
   /** Answers the executions that it found stale. */

@@ -1,4 +1,4 @@
-import { eventually, type CallOptions, type WrittenSession } from '@cortex/testing';
+import { eventually, type CallOptions, type SessionData, type WrittenSession } from '@cortex/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { executionOf, OPERATOR, startAudit, type Audit } from '../testing/audit.js';
 
@@ -15,17 +15,18 @@ beforeAll(async () => {
   audit = await startAudit();
   await audit.member('w1', 'per_member');
   const mine = { person_id: 'per_1', project: 'arm' };
-  sessions['root'] = await audit.session('root', mine);
-  sessions['child'] = await audit.session('child', {
-    ...mine,
-    project: 'sub',
-    kind: 'subagent',
-    parent_session_id: 'root',
-  });
-  sessions['mate'] = await audit.session('mate', { person_id: 'per_2', project: 'arm' });
-  sessions['other'] = await audit.session('other', { person_id: 'per_2', project: 'leg' });
-  sessions['alone'] = await audit.session('alone', { ...mine, workspace: null });
-  sessions['far'] = await audit.session('far', { person_id: 'per_2', project: 'arm', workspace: 'w2' });
+  const theirs = { person_id: 'per_2', project: 'arm' };
+  const started: [id: string, data: SessionData][] = [
+    ['root', mine],
+    ['child', { ...mine, project: 'sub', kind: 'subagent', parent_session_id: 'root' }],
+    ['mate', theirs],
+    ['other', { ...theirs, project: 'leg' }],
+    ['alone', { ...mine, workspace: null }],
+    ['far', { ...theirs, workspace: 'w2' }],
+  ];
+  for (const [n, [id, data]] of started.entries()) {
+    sessions[id] = await audit.session(id, { ...data, at: new Date(Date.now() - 60_000 + n).toISOString() });
+  }
   for (const session of Object.values(sessions)) await audit.start(session);
   await audit.finish(sessions['mate']!, { outcome: 'failed', error: 'rate limit' });
   await audit.finish(sessions['far']!, { outcome: 'completed' });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { sha256Hex } from '@cortex/contracts';
 import { CONFIG, HOST, type ServiceHost } from '@cortex/service-kit';
+import { Chore } from '@cortex/service-kit/chore';
 import { ownCommit } from '@cortex/service-kit/own-commit';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { z } from 'zod';
@@ -26,31 +27,20 @@ const BudgetFileContent = z.strictObject({
 @Injectable()
 export class BudgetFile implements OnApplicationShutdown {
   readonly #file: string;
-  readonly #timer: NodeJS.Timeout;
+  readonly #chore: Chore;
   /** The text that was dealt with. */
   #text: string | null = null;
-  #looking: Promise<void> | undefined;
 
   constructor(
     @Inject(CONFIG) config: Config,
     @Inject(HOST) private readonly host: ServiceHost,
   ) {
     this.#file = join(config.CORTEX_HOME, 'config', 'budget.json');
-    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
-    void host.ready.then(() => this.#look());
+    this.#chore = new Chore(host, { name: 'take budget.json over', everyMs: LOOK_MS, work: () => this.#take() });
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#looking;
-  }
-
-  #look(): void {
-    if (!this.host.bus.up || this.#looking) return;
-    this.#looking = this.#take()
-      // What could not be recorded is tried again at the next look.
-      .catch((err: unknown) => this.host.log.warn({ err, file: this.#file }, 'budget.json was not taken over'))
-      .finally(() => (this.#looking = undefined));
+  onApplicationShutdown(): Promise<void> {
+    return this.#chore.stop();
   }
 
   async #take(): Promise<void> {

@@ -1,10 +1,10 @@
 import { createReadStream, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Id, sha256Hex } from '@cortex/contracts';
 import type { CostEvent } from '@cortex/contracts/cost';
 import { CONFIG, HOST, type ServiceHost } from '@cortex/service-kit';
+import { Chore } from '@cortex/service-kit/chore';
 import { ownCommit } from '@cortex/service-kit/own-commit';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { z } from 'zod';
@@ -41,47 +41,32 @@ const Line = z.object({
 @Injectable()
 export class CostImport implements OnApplicationShutdown {
   readonly #file: string;
-  readonly #stop = new AbortController();
-  #importing: Promise<void>;
+  readonly #chore: Chore;
 
   constructor(
     @Inject(CONFIG) config: Config,
     @Inject(HOST) private readonly host: ServiceHost,
   ) {
     this.#file = join(config.CORTEX_HOME, 'data', 'costs.jsonl');
-    this.#importing = host.ready.then(() => this.#untilDone());
+    const work = (signal: AbortSignal) => this.#import(signal);
+    this.#chore = new Chore(host, { name: 'take costs.jsonl over', everyMs: AGAIN_MS, work });
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    this.#stop.abort();
-    // One that never became ready has nothing to wait for.
-    await Promise.race([this.#importing, sleep(1_000, undefined, { ref: false })]);
+  onApplicationShutdown(): Promise<void> {
+    return this.#chore.stop();
   }
 
-  async #untilDone(): Promise<void> {
-    const { signal } = this.#stop;
-    while (!signal.aborted) {
-      try {
-        return await this.#import();
-      } catch (err) {
-        if (signal.aborted) return;
-        this.host.log.warn({ err, file: this.#file }, 'costs.jsonl is not taken over yet; tried again');
-        await sleep(AGAIN_MS, undefined, { signal, ref: false }).catch(() => undefined);
-      }
-    }
-  }
-
-  async #import(): Promise<void> {
+  async #import(signal: AbortSignal): Promise<'done'> {
     const { store, log } = this.host;
-    if (!existsSync(this.#file)) return;
+    if (!existsSync(this.#file)) return 'done';
     const { state } = await store.load(costlog, null, 'all');
-    if (state.imported) return;
+    if (state.imported) return 'done';
     const seen = new Map<string, number>();
     const found = { count: 0, skipped: 0 };
     let pending: Promise<unknown>[] = [];
     let number = 0;
     for await (const line of createInterface({ input: createReadStream(this.#file), crlfDelay: Infinity })) {
-      this.#stop.signal.throwIfAborted();
+      signal.throwIfAborted();
       number++;
       if (line.trim() === '') continue;
       const entry = entryOf(line);
@@ -106,6 +91,7 @@ export class CostImport implements OnApplicationShutdown {
     await Promise.all(pending);
     await store.execute(costlog, null, 'all', { type: 'NoteImport', ...found }, ownCommit('billing'));
     log.info({ file: this.#file, ...found }, 'costs.jsonl taken over');
+    return 'done';
   }
 }
 

@@ -1,5 +1,6 @@
 import { tenantDb } from '@cortex/eventstore';
 import { CONFIG, HOST, type ServiceHost } from '@cortex/service-kit';
+import { Chore } from '@cortex/service-kit/chore';
 import { ownCommit } from '@cortex/service-kit/own-commit';
 import { everyWorkspace } from '@cortex/service-kit/whose';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
@@ -14,26 +15,17 @@ const LOOK_MS = 3_600_000;
 /** Lets rows of cost records go after 90 days, by an event, so that a rebuild lets the same ones go. The records stay in the log. */
 @Injectable()
 export class Pruning implements OnApplicationShutdown {
-  readonly #timer: NodeJS.Timeout;
-  #pruning: Promise<void> | undefined;
+  readonly #chore: Chore;
 
   constructor(
     @Inject(CONFIG) private readonly config: Config,
     @Inject(HOST) private readonly host: ServiceHost,
   ) {
-    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
-    void host.ready.then(() => this.#look());
+    this.#chore = new Chore(host, { name: 'prune cost records', everyMs: LOOK_MS, work: () => this.prune() });
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#pruning;
-  }
-
-  #look(): void {
-    this.#pruning ??= this.prune()
-      .catch((err: unknown) => this.host.log.warn({ err }, 'old cost records were not pruned; tried again in an hour'))
-      .finally(() => (this.#pruning = undefined));
+  onApplicationShutdown(): Promise<void> {
+    return this.#chore.stop();
   }
 
   /** Lets go what is older than 90 days at the beginning of today. */
