@@ -1,7 +1,7 @@
-import { conflict, Id } from '@cortex/contracts';
+import { Id } from '@cortex/contracts';
 import { defineTool, text } from '@cortex/service-kit';
 import { z } from 'zod';
-import { keyOf, keys, KEYS_ID } from '../keys/keys.decider.js';
+import { reserveKey } from '../keys/reserve-key.js';
 import { known, ticket } from '../ticket/ticket.decider.js';
 import { description, priority, title } from './fields.js';
 import { assertAgent } from './find-agent.js';
@@ -10,7 +10,7 @@ import { priorityWord, quoted, TicketJson, ticketJson } from './ticket-json.js';
 /**
  * Records new work. It launches nobody: an assignment writes the owner.
  * Events: TicketKeyReserved; TicketCreated, TicketAssigned when there is an assignee.
- * Errors: not_found and permission_denied wrong_workspace (assignee).
+ * Errors: not_found and permission_denied wrong_workspace (assignee), conflict revision_conflict (key).
  */
 export const createTicket = defineTool({
   name: 'create_ticket',
@@ -38,12 +38,7 @@ export const createTicket = defineTool({
   async handle({ title, description = null, priority, assignee = null, team_id = null }, ctx) {
     if (assignee !== null) await assertAgent(ctx, 'assignee', assignee);
     const ticket_id = ctx.newId();
-    await ctx.execute(keys, KEYS_ID, { type: 'ReserveKey', ticket_id });
-    const { state: reserved } = await ctx.load(keys, KEYS_ID);
-    const key = keyOf(reserved, ticket_id);
-    if (key === undefined) {
-      throw conflict('key', 'was outrun by many other new tickets', 'try again', { reason: 'revision_conflict' });
-    }
+    const key = await reserveKey(ctx, ticket_id);
     const command = { ticket_id, key, title, description, priority, assignee, team_id };
     await ctx.execute(ticket, ticket_id, { type: 'CreateTicket', ...command });
     const { state } = await ctx.load(ticket, ticket_id);
