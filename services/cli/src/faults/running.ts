@@ -126,7 +126,7 @@ export class RunningCortex implements AsyncDisposable {
   async call(
     tool: string,
     args: Record<string, unknown>,
-    given: { key?: string; traceparent?: string; signal?: AbortSignal } = {},
+    given: { key?: string; traceparent?: string; signal?: AbortSignal; token?: string } = {},
   ): Promise<Answer> {
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': PROTOCOL,
@@ -136,7 +136,12 @@ export class RunningCortex implements AsyncDisposable {
       ...(given.traceparent !== undefined && { traceparent: given.traceparent }),
     };
     const params = { name: tool, arguments: args, _meta };
-    const headers = { 'mcp-protocol-version': PROTOCOL, 'mcp-method': 'tools/call', 'mcp-name': tool };
+    const headers = {
+      'mcp-protocol-version': PROTOCOL,
+      'mcp-method': 'tools/call',
+      'mcp-name': tool,
+      ...(given.token !== undefined && { authorization: `Bearer ${given.token}` }),
+    };
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
     try {
       const { status, text } = await this.post(body, headers, given.signal);
@@ -163,6 +168,27 @@ export class RunningCortex implements AsyncDisposable {
       );
       sent.once('error', reject).end(body);
     });
+  }
+
+  /** A POST to the loopback listener. */
+  async loopback(
+    path: string,
+    body: unknown,
+    token?: string,
+  ): Promise<{ status: number; body: Record<string, unknown> }> {
+    const response = await fetch(`http://127.0.0.1:${this.state.ports.webhooks}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(token !== undefined && { 'x-cortex-token': token }) },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  }
+
+  /** What a command of the command line says with `--json`. */
+  async json<T>(...args: string[]): Promise<T> {
+    const { code, stdout, stderr } = await this.cortex([...args, '--json']);
+    if (code !== 0) throw new Error(`cortex ${args.join(' ')} ended with ${code}: ${stderr}`);
+    return JSON.parse(stdout) as T;
   }
 
   /** Records of calls so far, oldest first. */
