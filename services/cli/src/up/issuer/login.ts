@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errors, type Provider } from 'oidc-provider';
-import { KNOWN_SCOPES } from '../../scopes.js';
+import { knownOf, PROTOCOL_SCOPES } from './authorize.js';
 import type { LoginCode } from './login-code.js';
 import { loginPage, messagePage, type Html } from './page.js';
 
@@ -23,7 +23,7 @@ export class Login {
         'This login waits no longer: it was finished, took too long, belongs to another browser, or Cortex was restarted.';
       return send(res, 400, messagePage('Start again', `${text} Start it again in the client.`));
     }
-    const scopes = scopesOf(waiting).filter((scope) => KNOWN_SCOPES.has(scope));
+    const scopes = knownOf(waiting.params['scope']);
     if (req.method !== 'POST') return this.#show(res, 200, waiting, scopes);
     const form = await bodyOf(req);
     if (form === null) return send(res, 413, messagePage('Too much', 'The form holds more than a login code.'));
@@ -70,7 +70,7 @@ export class Login {
   ): Promise<void> {
     const grant = new this.provider.Grant({ accountId: this.owner, clientId: String(waiting.params['client_id']) });
     // The library counts every scope of its metadata as one of OpenID too.
-    grant.addOIDCScope(scopesOf(waiting).join(' '));
+    grant.addOIDCScope([...PROTOCOL_SCOPES, ...scopes].join(' '));
     for (const resource of [waiting.params['resource']].flat()) {
       grant.addResourceScope(String(resource), scopes.join(' '));
     }
@@ -80,13 +80,10 @@ export class Login {
   }
 }
 
-const scopesOf = ({ params }: Interaction): string[] =>
-  typeof params['scope'] === 'string' ? params['scope'].split(' ').filter(Boolean) : [];
-
 const lockedText = (seconds: number): string =>
   `There were too many wrong codes, so none is looked at for ${seconds} s. Then try again with the one that \`cortex status\` prints.`;
 
-export function send(res: ServerResponse, status: number, { html, csp }: Html): void {
+function send(res: ServerResponse, status: number, { html, csp }: Html): void {
   res.setHeader('content-security-policy', csp);
   res.writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end(html);
 }

@@ -110,7 +110,7 @@ export function makeProvider(options: ProviderOptions): Provider {
     if (ctx.path === ROUTES.authorization) return begin(ctx, next, url);
     if (ctx.path === ROUTES.token) return grace.around(ctx as KoaContextWithOIDC, next);
     await next();
-    // The library has others that cannot be turned off.
+    // `begin` refuses the others, which the library cannot turn off.
     if (isDocument(ctx.body)) ctx.body = { ...ctx.body, response_modes_supported: ['query'] };
   });
   return provider;
