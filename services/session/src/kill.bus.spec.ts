@@ -91,7 +91,7 @@ it('P87 kill -9 between commit and answer: what is sent again is the same sessio
   const events = await t.events();
   const starts = events.flatMap((event) => (event.type === 'SessionStarted' ? [event.data.project] : []));
   expect(starts.filter((project) => project.startsWith('k')).toSorted()).toEqual(keys.toSorted());
-  const tags = events.flatMap((event) => (event.type === 'MessageDelivered' ? [event.data.tag] : []));
+  const tags = events.flatMap((event) => (event.type === 'MessageDelivered' ? [String(event.data.tag)] : []));
   expect(tags.toSorted()).toEqual(numbers.toSorted());
   expect(new Set(events.filter(({ type }) => type === 'MessageDelivered').map(({ id }) => id)).size).toBe(1);
   await Promise.all([cli.close(), waitpoint.close()]);

@@ -252,7 +252,8 @@ describe('a token that expires in a running call', () => {
   it('lets the call end, and no other begin', async () => {
     await using strict = await startEdge({ env: { OAUTH_CLOCK_SKEW_SECONDS: '0' } });
     await using its = await testSessions(strict);
-    await its.open('s1', { workspace: 'w1' });
+    await workspaceWith(strict, 'w1');
+    await its.open('s1', { workspace: 'w1', person_id: null });
     const exp = Math.floor(Date.now() / 1000) + 6;
     const token = await its.token('s1', { exp, workspace: 'w1' });
     const before = ran('sample_slow');
