@@ -1,4 +1,6 @@
+import { AGENT_ROLES } from '@cortex/contracts/agent';
 import { APPROVAL_MODES, AUTONOMY } from '@cortex/contracts/gating';
+import { MEMORY_PERMISSIONS } from '@cortex/contracts/memory';
 import { Argument, Command, CommanderError, Option } from 'commander';
 import { CliError, EXIT } from './exit.js';
 import { version } from './version.js';
@@ -100,6 +102,7 @@ export function program(): Command {
     .action(async (flags) => (await import('./commands/events.js')).events(flags));
 
   workspaces(cortex, command, json);
+  memory(cortex, command, json);
   sessions(cortex, command, json);
   devices(cortex, command, json);
   budgets(cortex, command, json);
@@ -218,6 +221,16 @@ function rules(workspace: Command, command: Make, json: With): void {
     .argument('<workspace>')
     .argument('<rule>', 'its id, as the list shows it')
     .action(async (id, rule, flags) => (await actions()).ruleRemove(id, rule, flags));
+}
+
+function memory(cortex: Command, command: Make, json: With): void {
+  const group = cortex.command('memory').description('what agents may do with the facts of a workspace');
+  json(command(group, 'grant', 'what agents of a role may do with a domain'))
+    .argument('<workspace>')
+    .argument('<domain>', 'its name, such as auth-flow: in every repository, and before there is one too')
+    .addOption(new Option('--role <role>', 'of the agents').choices(AGENT_ROLES).makeOptionMandatory())
+    .addOption(new Option('--permission <what>').choices(MEMORY_PERMISSIONS).makeOptionMandatory())
+    .action(async (id, domain, flags) => (await import('./commands/memory.js')).memoryGrant(id, domain, flags));
 }
 
 function devices(cortex: Command, command: Make, json: With): void {

@@ -2,14 +2,12 @@ import { rebuildProjection } from '@cortex/eventstore';
 import { eventually, startService } from '@cortex/testing';
 import { expect, it } from '@jest/globals';
 import { MemoryModule, memoryService } from './memory.module.js';
-import { agent, tell } from './testing/lab.js';
+import { agent, tellWorkspace } from './testing/lab.js';
 import { proposeFact } from './tools/propose-fact.tool.js';
 
 it('rebuilding the views of the memory gives exactly the rows that they have', async () => {
   await using app = await startService({ module: MemoryModule, def: memoryService });
-  await tell(app, 'team', 'agent', 'a1', { type: 'AgentRegistered', data: { name: 'ann', role: 'coder' } });
-  const data = { repo_id: 'r1', full_name: 'acme/api', path: '/srv/api', default_branch: 'main' };
-  await tell(app, 'review', 'repo', 'r1', { type: 'RepoAdded', data });
+  await tellWorkspace(app);
   const names = ['prod', 'staging', 'local', 'prod'];
   for (const [i, name] of names.entries()) {
     for (const repo of [undefined, 'r1']) {

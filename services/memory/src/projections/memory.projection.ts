@@ -63,7 +63,7 @@ export const memory = defineProjection<DomainEvent | FactEvent, MemoryDb>({
               created_at: at,
               updated_at: at,
             })
-            .onConflict((oc) => oc.columns(['workspace_id', 'id']).doNothing())
+            .onConflict((oc) => oc.doNothing())
             .returning(['workspace_id', 'place', 'tokens', 'domain', 'valid_until']),
         )
         .with(

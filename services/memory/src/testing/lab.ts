@@ -1,37 +1,21 @@
-import { COMMIT_HEADER, type CommitEnvelope, type ServiceName } from '@cortex/contracts';
+import type { CommitEnvelope } from '@cortex/contracts';
 import type { AgentEvent } from '@cortex/contracts/agent';
 import type { FactEvent } from '@cortex/contracts/memory';
 import type { RepoEvent } from '@cortex/contracts/repo';
-import type { RunningService } from '@cortex/testing';
+import { writeEvents, type RunningService } from '@cortex/testing';
 
 export const agent = (id: string) => ({
   principal: { type: 'agent' as const, id, roles: [] },
   scope: { agent_id: id },
 });
 
-/** Writes what another service would: an agent of the workspace, a repository. */
-export async function tell(
-  app: RunningService,
-  service: ServiceName,
-  aggregate: string,
-  id: string,
-  event: AgentEvent | RepoEvent,
-): Promise<void> {
-  const bus = await app.nats.busAs(service);
-  const commit_id = `${service}-${id}`;
-  const commit: CommitEnvelope = {
-    commit_id,
-    at: '2026-01-05T10:00:00.000Z',
-    actor: { kind: 'system', id: service },
-    workspace: 'w1',
-    correlation_id: 'c',
-    causation_id: 'c',
-    events: [{ version: 1, ...event }],
-  };
-  await bus.publishAcked(`cortex.evt.${service}.w1.${aggregate}.${id}`, JSON.stringify(commit), {
-    expectLastSubjectSeq: 0,
-    headers: { [COMMIT_HEADER]: commit_id },
-  });
+/** What other services record of the workspace `w1`: the agent `a1`, a coder, and the repository `r1`, `Acme/API`. */
+export async function tellWorkspace({ nats }: RunningService): Promise<void> {
+  const agents: AgentEvent[] = [{ type: 'AgentRegistered', data: { name: 'ann', role: 'coder' } }];
+  await writeEvents(await nats.busAs('team'), 'team.agent', 'w1', 'a1', agents);
+  const data = { repo_id: 'r1', full_name: 'Acme/API', path: '/srv/api', default_branch: 'main' };
+  const repos: RepoEvent[] = [{ type: 'RepoAdded', data }];
+  await writeEvents(await nats.busAs('review'), 'review.repo', 'w1', 'r1', repos);
 }
 
 /** The events of every fact of a workspace, in the order of the log. */

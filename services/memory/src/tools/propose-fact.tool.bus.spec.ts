@@ -1,16 +1,14 @@
 import { eventually, startService, type RunningService } from '@cortex/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MemoryModule } from '../memory.module.js';
-import { agent, factEvents, tell, typesOf } from '../testing/lab.js';
+import { agent, factEvents, tellWorkspace, typesOf } from '../testing/lab.js';
 import { proposeFact } from './propose-fact.tool.js';
 import { searchMemory } from './search-memory.tool.js';
 
 let app: RunningService;
 beforeAll(async () => {
   app = await startService(MemoryModule);
-  await tell(app, 'team', 'agent', 'a1', { type: 'AgentRegistered', data: { name: 'ann', role: 'coder' } });
-  const data = { repo_id: 'r1', full_name: 'Acme/API', path: '/srv/api', default_branch: 'main' };
-  await tell(app, 'review', 'repo', 'r1', { type: 'RepoAdded', data });
+  await tellWorkspace(app);
 });
 afterAll(async () => {
   await app[Symbol.asyncDispose]();

@@ -4,7 +4,7 @@ import { eventually, startService, type RunningService } from '@cortex/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MemoryModule } from '../memory.module.js';
 import type { MemoryDb } from '../projections/tables.js';
-import { tell } from '../testing/lab.js';
+import { tellWorkspace } from '../testing/lab.js';
 import { proposeFact } from './propose-fact.tool.js';
 import { searchMemory } from './search-memory.tool.js';
 
@@ -14,8 +14,7 @@ let owner: string;
 let target: string;
 beforeAll(async () => {
   app = await startService(MemoryModule);
-  const data = { repo_id: 'r1', full_name: 'acme/api', path: '/srv/api', default_branch: 'main' };
-  await tell(app, 'review', 'repo', 'r1', { type: 'RepoAdded', data });
+  await tellWorkspace(app);
   ttl = await propose(
     'auth flow',
     'session token TTL',

@@ -1,5 +1,5 @@
 import { MEMORY_TYPES } from '@cortex/contracts/memory';
-import { defineTool, text } from '@cortex/service-kit';
+import { defineTool, limit, text } from '@cortex/service-kit';
 import { z } from 'zod';
 import { actorOf } from '../actor.js';
 import { trimmed } from '../arguments.js';
@@ -9,9 +9,6 @@ import { memory } from '../projections/memory.projection.js';
 import { recall } from '../recall/recall.decider.js';
 import { readableDomains } from '../search/candidates.js';
 import { SEARCH_MODES, searchFacts } from '../search/search.js';
-
-const MOST = 50;
-const DEFAULT = 10;
 
 /**
  * Finds active facts of the workspace; rows of domains that the caller's role may not read are left out.
@@ -33,11 +30,7 @@ export const searchMemory = defineTool({
       .optional()
       .describe('Only this domain: a name stands for it in every scope, a full slug for itself'),
     repo: repoArgument('Its facts come first'),
-    limit: z
-      .unknown()
-      .meta({ description: `At most so many, 1 to ${MOST}; default ${DEFAULT}`, default: DEFAULT })
-      .optional()
-      .transform((n) => (typeof n === 'number' ? Math.min(Math.max(Math.trunc(n), 1), MOST) : DEFAULT)),
+    limit: limit(10, 50),
   }),
   output: z.object({
     mode: z.enum(SEARCH_MODES),
@@ -60,12 +53,12 @@ export const searchMemory = defineTool({
     count: z.number().int().describe('Number of facts'),
     degraded: z.array(z.string()).describe('Kinds of search that the mode asks for and that could not run'),
   }),
-  async handle({ query, mode, domain, repo, limit }, ctx) {
+  async handle({ query, mode, domain, repo, limit: most }, ctx) {
     const db = await ctx.read(memory);
     const first = await findRepo(db, repo);
     const { role } = await actorOf(ctx, db);
     const scope = { now: ctx.now(), domains: await readableDomains(db, domain, role) };
-    const found = await searchFacts(db, { query, mode, scope, repo: first, limit });
+    const found = await searchFacts(db, { query, mode, scope, repo: first, limit: most });
     if (mode === 'hybrid' && found.facts.length > 0) {
       const fact_ids = found.facts.map(({ fact }) => fact.id);
       await ctx.execute(recall, ctx.newId(), { type: 'RecallFacts', fact_ids, mode });
