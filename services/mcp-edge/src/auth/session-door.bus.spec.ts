@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@cortex/testing';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Answer, startEdge, type EdgeFixture } from '../testing/edge-fixture.js';
-import { personOf, workspaceWith } from '../testing/gate-log.js';
+import { personOf, record, workspaceWith } from '../testing/gate-log.js';
 import { testSessions, type TestSessions } from '../testing/sessions.js';
 import { ran } from '../testing/sample-tools.js';
 
@@ -336,6 +336,42 @@ describe('T06 while the view of sessions stands still', () => {
     expect(refusal(refused)).toEqual([503, BEHIND]);
     expect(refused.headers.get('retry-after')).toBe('1');
     expect((await other.call('whoami', {}, { token: await other.token() })).status).toBe(200);
+  });
+});
+
+describe('T06 an edge that starts again', () => {
+  it('refuses a session that ended while it was away, and knows those that are open', async () => {
+    await using first = await startEdge();
+    await using before = await testSessions(first);
+    await before.open('s-open');
+    await before.open('s-ended');
+    await first.app.stop();
+    const ended = { type: 'SessionEnded' as const, data: { reason: 'closed' } };
+    await record(first, 'session.session', { workspace: null, id: 's-ended' }, ended);
+    await before[Symbol.asyncDispose]();
+
+    await using second = await startEdge({ nats: first.nats, postgres: first.postgres });
+    await using its = await testSessions(second);
+    const status = async (sid: string) => (await second.call('whoami', {}, { token: await its.token(sid) })).status;
+    expect(await status('s-open')).toBe(200);
+    expect(await status('s-ended')).toBe(401);
+  });
+});
+
+describe('P63 the lists of two sessions', () => {
+  it('are each of its own groups, whichever of them asks first', async () => {
+    await sessions.open('s-all', { person_id: alice });
+    await sessions.open('s-core', { person_id: alice, groups: ['cortex-core'] });
+    const names = async (sid: string) => {
+      const { body } = await edge.ask('tools/list', {}, { token: await tokenOf(sid) });
+      return (body.result.tools as { name: string }[]).map(({ name }) => name);
+    };
+    for (const [sid, there] of [
+      ['s-all', true],
+      ['s-core', false],
+      ['s-all', true],
+    ] as const)
+      expect((await names(sid)).includes('sample_session')).toBe(there);
   });
 });
 
