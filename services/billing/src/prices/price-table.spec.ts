@@ -30,7 +30,11 @@ describe('a price', () => {
 
   it('is not made up for a later version that may cost something else', () => {
     expect(priceOf(PUBLISHED, 'anthropic', 'claude-opus-4-9')).toBeUndefined();
+    expect(priceOf(PUBLISHED, 'anthropic', 'claude-opus-4-10')).toBeUndefined();
     expect(priceOf(PUBLISHED, 'openai', 'gpt-5.9')).toBeUndefined();
+    expect(priceOf(PUBLISHED, 'openai', 'gpt-50')).toBeUndefined();
+    expect(priceOf(PUBLISHED, 'openai', 'gpt-5-2025-08-07')?.output).toBe(10);
+    expect(priceOf(PUBLISHED, 'openai', 'gpt-5')?.output).toBe(10);
   });
 
   it('of a table over another one wins name by name', () => {

@@ -30,6 +30,10 @@ export function merged(base: PriceTable, over: PriceTable): PriceTable {
   return Object.fromEntries(providers.map((provider) => [provider, { ...base[provider], ...over[provider] }]));
 }
 
+/** A beginning that ends in a digit fits where the number ends: `gpt-5` is no beginning of `gpt-5.9` or `gpt-50`. */
+const begins = (name: string, prefix: string): boolean =>
+  name.startsWith(prefix) && !(/\d$/.test(prefix) && /^\.?\d/.test(name.slice(prefix.length)));
+
 /**
  * The price of the longest beginning of the model's name, without regard to case. A provider that is not told may stand
  * before the name (`openai/gpt-4.1`), else every provider is looked through. Undefined where none fits.
@@ -44,7 +48,7 @@ export function priceOf(table: PriceTable, provider: string | null, model: strin
   const wanted = provider?.toLowerCase();
   const lists = Object.entries(table).filter(([key]) => wanted === undefined || key.toLowerCase() === wanted);
   const fitting = lists.flatMap(([, models]) =>
-    Object.entries(models).filter(([prefix]) => name.startsWith(prefix.toLowerCase())),
+    Object.entries(models).filter(([prefix]) => begins(name, prefix.toLowerCase())),
   );
   return fitting.toSorted(([a], [b]) => b.length - a.length)[0]?.[1];
 }

@@ -1,4 +1,5 @@
-import type { WrittenSession } from '@cortex/testing';
+import type { WorkspaceEvent } from '@cortex/contracts/workspace';
+import { eventually, writeEvents, type WrittenSession } from '@cortex/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { dayOf, monthOf } from '../calendar.js';
 import { agent, OPERATOR, person, startBilling, type Billing } from '../testing/billing.js';
@@ -75,6 +76,14 @@ describe('whose spending shows', () => {
   it('T86 to nobody else: a device, a system without a session', async () => {
     expect(await seen({ principal: { type: 'device', id: 'per_1' }, workspace: null })).toBe(0);
     expect(await seen({ principal: { type: 'system', id: 'system' }, workspace: null })).toBe(0);
+  });
+
+  it('T86 to a person who left a workspace: of it no more than own sessions', async () => {
+    await billing.member('w1', 'per_2');
+    await eventually(async () => expect(await seen(person('per_2'))).toBe(255 - of('alone')));
+    const left: WorkspaceEvent[] = [{ type: 'WorkspaceMemberRemoved', data: { principal_id: 'per_2' } }];
+    await writeEvents(await billing.app.nats.busAs('team'), 'team.workspace', 'w1', 'all', left);
+    await eventually(async () => expect(await seen(person('per_2'))).toBe(of('mate', 'other', 'lone', 'far')));
   });
 
   it('of one project, as far as the caller may see it', async () => {
