@@ -127,7 +127,7 @@ export class LiveViews extends GateMemory implements GateViews {
     if (this.#stopped) return;
     this.prune(Date.now());
     this.#tell(results.find((result) => result.status === 'rejected')?.reason);
-    this.#timer = setTimeout(() => void this.#look(), this.#caughtUp ? LOOK_EVERY_MS : LOOK_SOON_MS);
+    this.#timer = setTimeout(() => void this.#look(), this.#caughtUp ? LOOK_EVERY_MS : LOOK_SOON_MS).unref();
   }
 
   /** For the hint that was lost, and the database that is another one by now; one that hangs is asked once. */

@@ -143,7 +143,7 @@ export const ticket = defineTool({
   actions: ['vendorSyncWrite'],
   workspace: 'required',
   approval: ({ title }) => ({ title: 'Create ticket', detail: title }),
-  input: z.object({ title: z.string(), space_id: z.string().optional() }),
+  input: z.object({ title: z.string(), space_id: z.string().optional(), agent_id: z.string().optional() }),
   output: z.object({ workspace: z.string(), via: z.string().optional(), space_id: z.string().optional() }),
   handle({ space_id }, ctx) {
     note('sample_ticket');

@@ -3,6 +3,7 @@ import { eventually } from '@cortex/testing';
 import { defineCommand, defineService } from '@cortex/service-kit';
 import { z } from 'zod';
 import { type EdgeFixture, startEdge } from '../testing/edge-fixture.js';
+import { workspaceWith } from '../testing/gate-log.js';
 import { type RawClient, rawClient } from '../testing/raw-client.js';
 import { ran, sampleService, seen } from '../testing/sample-tools.js';
 import { testSessions, type TestSessions } from '../testing/sessions.js';
@@ -52,7 +53,9 @@ let client: RawClient;
 beforeAll(async () => {
   edge = await startEdge({ beside: [sampleService, waitpoint, billing], env: { CORTEX_WEBHOOK_TOKEN: SECRET } });
   sessions = await testSessions(edge);
+  await workspaceWith(edge, 'w1');
   await open('s1');
+  await open('elsewhere', { workspace: 'unknown' });
   await open('core-only', { groups: ['cortex-core'] });
   client = rawClient(`http://127.0.0.1:${edge.edge.webhooks.port}`, '');
 });
@@ -107,11 +110,12 @@ describe('a tool call', () => {
     ['sample_session', {}, 'core-only'],
     ['sample_spawn', { command: 'id' }, 's1'],
     ['sample_risky', { path: '/x' }, 's1'],
-    ['sample_workspace', { title: 'x' }, 's1'],
+    ['sample_workspace', { title: 'x' }, 'elsewhere'],
     ['sample_echo', { txt: 1 }, 's1'],
     ['no_such_tool', {}, 's1'],
   ])('T54 of %s with %j is refused as over MCP, and recorded at the same gate', async (tool, args, sid) => {
-    const token = await tokenOf(sid, sid === 'core-only' ? { groups: ['cortex-core'] } : {});
+    const claims = { 'core-only': { groups: ['cortex-core'] }, elsewhere: { workspace: 'unknown' } };
+    const token = await tokenOf(sid, claims[sid as keyof typeof claims]);
     const over = await edge.call(tool, args, { token });
     const fault = over.body.result?._meta['cortex/error'];
     const refused = await call(tool, args, token);
@@ -225,6 +229,7 @@ describe('a tool call', () => {
 it('T14 calls of a session over MCP and over loopback count in one bucket, and another session has its own', async () => {
   await using limited = await startEdge({ env: { CORTEX_WEBHOOK_TOKEN: SECRET, CORTEX_RATE_LIMIT_PER_MINUTE: '12' } });
   await using own = await testSessions(limited);
+  await workspaceWith(limited, 'w1', { members: ['per_1'] });
   await own.open('s1', { workspace: 'w1' });
   await own.open('s2', { workspace: 'w1' });
   const raw = rawClient(`http://127.0.0.1:${limited.edge.webhooks.port}`, '');

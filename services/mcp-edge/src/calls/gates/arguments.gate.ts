@@ -38,7 +38,8 @@ export function argumentsGate(ctx: CallContext, world: GateWorld): GateResult {
   ctx.args = session === undefined ? given : withIdentity(given, tool, session);
   if (ctx.args !== given) ctx.args_json = JSON.stringify(ctx.args);
   ctx.space_id = session?.space_id ?? session?.conversation_id ?? textOf(ctx.args, tool, 'space_id');
-  ctx.agent_id = session?.agent_id ?? textOf(ctx.args, tool, 'agent_id');
+  // Never of the arguments: whoever names an agent must not get its dial.
+  ctx.agent_id = session?.agent_id;
 
   const workspace = tool.announced.workspace === 'none' ? null : (textOf(ctx.args, tool, 'workspace_id') ?? null);
   if (workspace === null && tool.announced.workspace === 'required')
@@ -47,9 +48,10 @@ export function argumentsGate(ctx: CallContext, world: GateWorld): GateResult {
     );
   const fault = argumentFault(tool, ctx.args);
   if (fault !== undefined) return denied(fault);
-  // Checked with the workspace's members below; without one there is only what the token says.
   ctx.workspace = workspace ?? session?.workspace ?? null;
-  return workspace === null ? undefined : workspaceGate(ctx, world, workspace);
+  // What a session does in its workspace without naming it (arm a waitpoint, ask for costs) is done there all the same.
+  const within = tool.block === 'builtin' ? workspace : ctx.workspace;
+  return within === null ? undefined : workspaceGate(ctx, world, within);
 }
 
 function withIdentity(args: Record<string, unknown>, tool: EdgeTool, session: SessionClaims): Record<string, unknown> {
@@ -92,13 +94,20 @@ function membership(ctx: CallContext, { views }: GateWorld, workspace: string): 
         reason: 'workspace_not_found',
       }),
     );
-  if (!belongs(caller, workspace, known.members))
-    return denied(
-      permissionDenied('workspace_id', 'is a workspace that you do not belong to', 'ask an admin of it to add you', {
-        reason: 'not_a_member',
-      }),
+  return belongs(caller, workspace, known.members) ? undefined : denied(notAMember(caller, workspace));
+}
+
+function notAMember({ session }: CallerContext, workspace: string): CortexError {
+  const why = { reason: 'not_a_member' } as const;
+  if (session?.workspace === workspace)
+    return permissionDenied(
+      undefined,
+      `whoever this session belongs to is no member of ${workspace} any more`,
+      'ask an admin of it to add them again',
+      why,
     );
-  return undefined;
+  const fix = session === undefined ? 'ask an admin of it to add you' : 'use that of this session';
+  return permissionDenied('workspace_id', 'is a workspace that you do not belong to', fix, why);
 }
 
 /**

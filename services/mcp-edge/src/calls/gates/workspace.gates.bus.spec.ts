@@ -150,7 +150,7 @@ describe('an agent session', () => {
           scope_json: JSON.stringify(scope),
         },
         name,
-        args: { title: 'x', ...args },
+        args: name === 'sample_ticket' ? { title: 'x', ...args } : args,
         era: 'modern',
         revision: '2026-07-28',
         transport: 'bus',
@@ -209,6 +209,18 @@ describe('an agent session', () => {
     expect(await coder()).toMatchObject(refused);
     await told(edge, 'session.run', where, { type: 'RunFailed', data: { run_id: run.run_id, reason: 'spec' } });
     expect(await coder()).toMatchObject({ workspace: w });
+  });
+  it('T85 whose person is out of the workspace does nothing there, named or not', async () => {
+    await workspaceWith(edge, w, { members: ['per_somebody'] });
+    expect(await asAgent({ workspace: w })({ text: 'x' }, 'sample_echo')).toMatchObject({ reason: 'not_a_member' });
+    expect(await asAgent({ workspace: w })({}, 'whoami')).toMatchObject({ session: expect.anything() });
+  });
+  it('an agent that is named in the arguments lends nobody its dial', async () => {
+    await workspaceWith(edge, w, { members: [alice] });
+    const dial = { agent_id: 'coder', space_id: null, level: 'actFreely' as const };
+    await told(edge, 'team.guardrules', { workspace: w }, { type: 'AutonomySet', data: dial });
+    expect(await asAgent({ workspace: w })({ agent_id: 'coder' })).toMatchObject({ reason: 'approval_unavailable' });
+    expect(fault(await create({ agent_id: 'coder' }))).toMatchObject({ reason: 'approval_unavailable' });
   });
   it('is held by the dial of its agent, in the space before the workspace', async () => {
     await workspaceWith(edge, w, { members: [alice] });
