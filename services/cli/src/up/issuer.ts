@@ -67,7 +67,10 @@ export async function startIssuer(options: IssuerOptions): Promise<Issuer> {
         return answerJson(res, 429, { error: 'temporarily_unavailable', error_description: text });
       }
     }
-    handler ??= load(options, url, code);
+    handler ??= load(options, url, code).catch((error: unknown) => {
+      handler = undefined; // the next request tries again
+      throw error;
+    });
     await (
       await handler
     )(req, res);
