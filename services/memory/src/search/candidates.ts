@@ -1,5 +1,5 @@
 import type { AgentRole } from '@cortex/contracts/agent';
-import { sql, type Kysely } from 'kysely';
+import { sql, type Kysely, type RawBuilder } from 'kysely';
 import { domainSlug } from '../domain/slug.js';
 import type { MemoryDb } from '../projections/tables.js';
 
@@ -66,11 +66,15 @@ async function hiddenFrom(db: Kysely<MemoryDb>, role: AgentRole): Promise<string
 export async function lexical(
   db: Kysely<MemoryDb>,
   terms: readonly string[],
-  { now, domains }: Scope,
+  scope: Scope,
   most: number,
 ): Promise<Hit[]> {
   if (terms.length === 0) return [];
-  const { rows } = await sql<Hit>`
+  return (await lexicalQuery(terms, scope, most).execute(db)).rows;
+}
+
+/** The statement of it, so that a test can ask how it is run. */
+export const lexicalQuery = (terms: readonly string[], { now, domains }: Scope, most: number): RawBuilder<Hit> => sql`
     with totals as materialized (
       select (t.facts - e.facts)::float8 as n, (t.tokens - e.tokens)::float8 / nullif(t.facts - e.facts, 0) as avg_tokens
         from fact_totals t, (
@@ -91,9 +95,7 @@ export async function lexical(
        order by score desc, place desc
        limit ${most}
     )
-    select f.id, best.score from best join facts f using (place) order by best.score desc, best.place desc`.execute(db);
-  return rows;
-}
+    select f.id, best.score from best join facts f using (place) order by best.score desc, best.place desc`;
 
 /**
  * Those of the tokens that stand in the fewest facts, as many as stand in at most `postings` facts together: what looks for
