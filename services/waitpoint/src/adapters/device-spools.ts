@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ask, type Bus } from '@cortex/bus';
-import { isCortexError, NO_WORKSPACE, subjects } from '@cortex/contracts';
+import { isCortexError, NO_WORKSPACE, subjects, type BusRequest } from '@cortex/contracts';
 import { tenantDb } from '@cortex/eventstore';
 import { HOST, type ServiceHost } from '@cortex/service-kit';
 import { Inject, Injectable } from '@nestjs/common';
@@ -35,7 +35,7 @@ export class DeviceSpools {
   ) {}
 
   /** Visits every device; how many files were done with. One that is away is visited by a later sweep. */
-  async takeIn(): Promise<number> {
+  async takeIn(signal: AbortSignal): Promise<number> {
     const rows = await tenantDb<WaitpointDb>(this.host.pool, NO_WORKSPACE)
       .selectFrom('agenda')
       .select('device')
@@ -46,28 +46,29 @@ export class DeviceSpools {
     const devices = rows.flatMap(({ device }) => device ?? []);
     let done = 0;
     const visit = async () => {
-      for (let device = devices.pop(); device !== undefined; device = devices.pop()) done += await this.#visit(device);
+      for (let device = devices.pop(); device !== undefined; device = devices.pop())
+        done += await this.#visit(device, signal);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, visit));
     return done;
   }
 
-  async #visit(device: string): Promise<number> {
+  async #visit(device: string, signal: AbortSignal): Promise<number> {
     let done = 0;
     try {
       let after: string | null = null;
       for (let page = 0; page < MOST_PAGES; page++) {
-        const { files, next }: z.output<typeof Page> = Page.parse(await this.#ask(READ, { device, after }));
+        const { files, next }: z.output<typeof Page> = Page.parse(await this.#ask(READ, { device, after }, signal));
         const finished: string[] = [];
         for (const { name, content } of files) if (await this.#take(device, name, content)) finished.push(name);
         // Applied first, then removed: a file that stays by mistake is known by its name.
-        if (finished.length > 0) await this.#ask(REMOVE, { device, names: finished });
+        if (finished.length > 0) await this.#ask(REMOVE, { device, names: finished }, signal);
         done += finished.length;
         if (next === null) break;
         after = next;
       }
     } catch (error) {
-      const away = isCortexError(error) && error.kind === 'unavailable';
+      const away = isCortexError(error) && (error.kind === 'unavailable' || signal.aborted);
       this.host.log[away ? 'debug' : 'warn']({ err: error, device }, 'the signal spool of a device was not read');
     }
     return done;
@@ -94,9 +95,9 @@ export class DeviceSpools {
     return false;
   }
 
-  async #ask(subject: string, args: Record<string, unknown>): Promise<unknown> {
+  async #ask(subject: string, args: Record<string, unknown>, signal: AbortSignal): Promise<unknown> {
     const bus: Bus = this.host.bus;
-    const { data } = await ask(bus, subject, {
+    const request: BusRequest = {
       v: 1,
       call_id: randomUUID(),
       workspace_id: null,
@@ -104,7 +105,8 @@ export class DeviceSpools {
       scope: {},
       args,
       deadline_ms: DEVICE_MS,
-    });
+    };
+    const { data } = await ask(bus, subject, request, signal);
     return data;
   }
 }

@@ -25,11 +25,11 @@ export class LocalSpool {
   }
 
   /** Takes in what lies there; how many were done with. Errors: `unavailable`, and then the rest waits where it is. */
-  async takeIn(): Promise<number> {
+  async takeIn(signal: AbortSignal): Promise<number> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const names = (await readdir(this.#folder)).filter((name) => name.endsWith('.json')).sort();
     let done = 0;
-    for (const name of names.slice(0, MOST_FILES)) if (await this.#take(name)) done++;
+    for (const name of names.slice(0, MOST_FILES)) if (!signal.aborted && (await this.#take(name))) done++;
     return done;
   }
 

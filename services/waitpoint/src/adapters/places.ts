@@ -25,9 +25,15 @@ export class Places {
       .where('waitpoint_id', '=', id)
       .executeTakeFirst();
     if (row === undefined) return null;
-    if (this.#known.size >= KEPT) this.#known.delete(this.#known.keys().next().value!);
-    this.#known.set(id, row.workspace);
+    this.know(id, row.workspace);
     return row.workspace;
+  }
+
+  /** Where one is that was made here, which need not be asked for. */
+  know(id: string, workspace: string | null): void {
+    const oldest = this.#known.size >= KEPT ? this.#known.keys().next().value : undefined;
+    if (oldest !== undefined) this.#known.delete(oldest);
+    this.#known.set(id, workspace ?? NO_WORKSPACE);
   }
 
   /** The same, once the view holds what was recorded before now; errors: `unavailable`. */

@@ -88,7 +88,7 @@ export class Sweeper implements OnApplicationBootstrap {
   async #sweep(): Promise<Swept> {
     const started = performance.now();
     // Each instance has a folder of its own, or shares one: a file that two of them read is recorded once.
-    const local = await this.localSpool.takeIn().catch((error: unknown) => {
+    const local = await this.localSpool.takeIn(this.#stop.signal).catch((error: unknown) => {
       this.host.log.warn({ err: error }, 'the signal spool was not read');
       return 0;
     });
@@ -111,7 +111,7 @@ export class Sweeper implements OnApplicationBootstrap {
       if (rows[0]?.locked !== true) return undefined;
       try {
         return {
-          spooled: await this.deviceSpools.takeIn(),
+          spooled: await this.deviceSpools.takeIn(this.#stop.signal),
           expired: await this.#expire(),
           woken: await this.#wake(),
           purged: await this.#purge(),
@@ -140,8 +140,11 @@ export class Sweeper implements OnApplicationBootstrap {
       await first;
       if (away) return false;
       const soon = at.getTime() - Date.now();
-      const collects = soon > 0 && soon <= COALESCE_MS;
-      const woken = collects ? this.wakes.deliver(workspace_id, id) : this.wakes.now(workspace_id, id);
+      if (soon > 0 && soon <= COALESCE_MS) {
+        this.wakes.later(workspace_id, id, soon);
+        return false;
+      }
+      const woken = this.wakes.now(workspace_id, id);
       const told = woken.then((how) => {
         if (how === 'away') away = true;
         return how === 'done';

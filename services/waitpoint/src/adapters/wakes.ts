@@ -9,7 +9,7 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import { commit } from '../commit.js';
 import { isThere, type Waitpoint } from '../waitpoint/state.js';
-import { COALESCE_MS, waitpoint } from '../waitpoint/waitpoint.decider.js';
+import { waitpoint } from '../waitpoint/waitpoint.decider.js';
 import { wakeOf, type Wake } from '../waitpoint/wake-text.js';
 
 const DELIVER = subjects.command('session', 'deliver');
@@ -20,8 +20,6 @@ const Delivered = z.object({ message_id: z.string() });
 export type Woken =
   /** Told, or there was nothing to tell. */
   | 'done'
-  /** It is due later. */
-  | 'later'
   /** Recorded as failed; the sweep tries it again. */
   | 'failed'
   /** The session service is away: no other wake will get through now. */
@@ -46,19 +44,9 @@ export class Wakes implements OnApplicationShutdown {
   }
 
   /**
-   * Delivers the wake that is pending, or does it later where its signals are still collected: by our own timer, since the
-   * clock may be set meanwhile. Errors: what the log says when nothing can be recorded.
+   * Delivers the wake that is pending, if there is one; one after the other for one waitpoint. Errors: what the log says when
+   * nothing can be recorded.
    */
-  async deliver(workspace: string | null, id: string): Promise<Woken> {
-    const { state } = await this.store.load(waitpoint, workspace, id);
-    if (!isThere(state) || state.pending === null) return 'done';
-    const wait = Date.parse(state.pending.at) - Date.now();
-    if (wait <= 0 || state.pending.attempts > 0) return this.now(workspace, id);
-    if (wait <= COALESCE_MS) this.#later(workspace, id, wait);
-    return 'later';
-  }
-
-  /** The same without asking when it is due. One after the other for one waitpoint. */
   async now(workspace: string | null, id: string): Promise<Woken> {
     const before = this.#turns.get(id) ?? Promise.resolve();
     const turn = before.catch(() => undefined).then(() => this.#tell(workspace, id));
@@ -70,7 +58,8 @@ export class Wakes implements OnApplicationShutdown {
     }
   }
 
-  #later(workspace: string | null, id: string, ms: number): void {
+  /** The same in so many milliseconds, unless we stop before; then the next sweep does it. */
+  later(workspace: string | null, id: string, ms: number): void {
     if (this.#stopped || this.#timers.has(id)) return;
     const wake = () => {
       this.#timers.delete(id);

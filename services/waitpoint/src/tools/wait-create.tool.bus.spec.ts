@@ -85,7 +85,9 @@ describe('wait_create', () => {
   });
 
   it('T96 arms no more than 200 of a session, and others do not notice', async () => {
-    await Promise.all(Array.from({ length: 200 }, () => app.call(waitCreate, train, asSession('flood'))));
+    for (let n = 0; n < 20; n++) {
+      await Promise.all(Array.from({ length: 10 }, () => app.call(waitCreate, train, asSession('flood'))));
+    }
     const more = app.call(waitCreate, train, asSession('flood'));
     await expect(more).rejects.toMatchObject({ kind: 'resource_exhausted' });
     expect((await app.call(waitCreate, train, asSession('calm'))).state).toBe('armed');

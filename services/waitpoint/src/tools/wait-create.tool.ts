@@ -104,12 +104,11 @@ export const waitCreate = defineTool({
       });
     }
     if (device !== null) await assertDevice(ctx, device);
-    await assertRoom(ctx, session_id);
+    const [id] = await Promise.all([newId(ctx), assertRoom(ctx, session_id)]);
     const created_at = ctx.now();
     const secret = randomBytes(16).toString('hex');
     const emit_from: EmitFrom = device === null ? { kind: 'local' } : { kind: 'device', device };
     const expires_at = new Date(Date.parse(created_at) + life_ms).toISOString();
-    const id = await newId(ctx);
     const project = ctx.scope.project ?? null;
     const armed = { label, intent, members, need, fail_fast, max_signals, emit_from, expires_at };
     const { seq } = await commit(
@@ -128,6 +127,7 @@ export const waitCreate = defineTool({
       },
     );
     // A signal may come as soon as somebody has the answer, and must find it.
+    ctx.get(Places).know(id, ctx.workspace);
     await ctx.get(Places).shown(seq);
     return {
       id,

@@ -42,7 +42,7 @@ export const MOST_SPARE = 1_000;
 const MOST_REJECTIONS = 20;
 const FIRST_RETRY_MS = 15_000;
 /** Longest wait between two tries of a wake. */
-export const LONGEST_RETRY_MS = 300_000;
+const LONGEST_RETRY_MS = 60_000;
 
 const time = Date.parse;
 const later = (at: string, ms: number): string => new Date(time(at) + ms).toISOString();
