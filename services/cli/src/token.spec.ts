@@ -1,9 +1,11 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { beforeAll, expect, it } from '@jest/globals';
+import { SCOPES } from '@cortex/contracts/scopes';
 import { tempDir } from '@cortex/testing';
 import { EXIT } from './exit.js';
 import { homeOf, type Home } from './home.js';
+import { KNOWN_SCOPES } from './scopes.js';
 import { ensureSecrets } from './secrets.js';
 import { makeToken } from './token.js';
 
@@ -27,4 +29,8 @@ it('refuses a scope that is unknown, and names those that are known', () => {
   const make = () => makeToken(home, {}, { scopes: 'mcp:cortex:read nonsense' });
   expect(make).toThrow(/unknown: nonsense; use some of .*mcp:cortex:write/);
   expect(make).toThrow(expect.objectContaining({ exitCode: EXIT.usage }));
+});
+
+it('knows every scope of Cortex', () => {
+  expect([...KNOWN_SCOPES.keys()].toSorted()).toEqual(Object.values<string>(SCOPES).toSorted());
 });
