@@ -90,6 +90,33 @@ describe('a command', () => {
     expect(again).toEqual({ seq: closed.seq, events: [], duplicate: false });
   });
 
+  it.each([
+    ['that is refused the second time', { type: 'OpenCounter' as const, label: 'x' }],
+    ['that has nothing new the second time', { type: 'CloseCounter' as const }],
+  ])(
+    '%s gives its first answer again when that was lost, whatever the window of the broker',
+    async (_what, command) => {
+      if (command.type === 'CloseCounter') await add(command.type);
+      const first = await store.execute(
+        counter,
+        'ws',
+        command.type,
+        command,
+        ctx({ commitId: `lost-${command.type}` }),
+      );
+      for (const again of [store, new EventStore({ bus })]) {
+        const repeat = await again.execute(
+          counter,
+          'ws',
+          command.type,
+          command,
+          ctx({ commitId: `lost-${command.type}` }),
+        );
+        expect(repeat).toEqual({ ...first, duplicate: true });
+      }
+    },
+  );
+
   it('is refused by the rules on the state that the log has, not on one that this process remembers', async () => {
     const other = new EventStore({ bus });
     await add('stale');
@@ -323,7 +350,12 @@ it('P82 a command sent again after the duplicate window has no second effect: th
   const again = () => bus.publishAcked('cortex.evt.ticket.ws.marker.late', 'x', { msgId: 'late-marker' });
   const { seq } = await again();
   await eventually(async () => (await again()).seq > seq);
-  expect(await close()).toEqual({ seq: first.seq, events: [], duplicate: false });
+  expect(await close()).toEqual({ ...first, duplicate: true });
+  // Once somebody came in between, the decider alone knows.
+  expect(await store.execute(counter, 'ws', 'late', { type: 'CloseCounter' }, ctx())).toMatchObject({
+    seq: first.seq,
+    events: [],
+  });
   await api('UPDATE', JSON.stringify(config));
 });
 

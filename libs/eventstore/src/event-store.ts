@@ -63,6 +63,8 @@ export interface EventStoreOptions {
 interface Folded<State> extends Loaded<State> {
   /** Commits since the last snapshot. */
   since: number;
+  /** Id of the last commit; unknown right after a snapshot. */
+  last?: string;
 }
 
 const RETRIES = 4;
@@ -146,8 +148,12 @@ export class EventStore {
       let events: E[];
       try {
         events = decideOn(decider, current, command, subject);
-        if (events.length === 0 && sure) return { seq: current.seq, events: [], duplicate: false };
+        if (events.length === 0 && sure) {
+          return (await this.#repeated(subject, current, ctx)) ?? { seq: current.seq, events: [], duplicate: false };
+        }
       } catch (error) {
+        const repeated = sure ? await this.#repeated(subject, current, ctx) : undefined;
+        if (repeated) return repeated;
         if (sure) throw error;
         events = [];
       }
@@ -212,6 +218,12 @@ export class EventStore {
     const next = foldCommit(decider, { ...current, seq: ack.seq, since: current.since + 1 }, stored);
     this.#keep(decider, subject, next);
     return { seq: ack.seq, events: stored.events, duplicate: false };
+  }
+
+  /** What this very commit recorded, when it is the last one: its first answer was lost, and the repeat gives it again. */
+  async #repeated(subject: string, { seq, last }: Folded<unknown>, { commitId }: CommitContext) {
+    if (last !== commitId) return undefined;
+    return { seq, events: await this.#recorded(subject, seq, commitId), duplicate: true };
   }
 
   /** The commit that took this id first. */
@@ -336,7 +348,7 @@ function decideOn<C, E extends EventShape, S>(
 function foldCommit<C, E extends EventShape, S>(
   decider: Decider<C, E, S>,
   folded: Folded<S>,
-  { at, actor, workspace, events }: CommitEnvelope,
+  { commit_id, at, actor, workspace, events }: CommitEnvelope,
 ): Folded<S> {
   let { state, unknown } = folded;
   for (const recorded of events) {
@@ -348,7 +360,7 @@ function foldCommit<C, E extends EventShape, S>(
       state = next as S;
     }
   }
-  return { ...folded, state, ...(unknown && { unknown }) };
+  return { ...folded, state, last: commit_id, ...(unknown && { unknown }) };
 }
 
 function isJson(value: unknown): boolean {

@@ -118,7 +118,10 @@ export class Call implements ToolContext {
 
   async read<Event extends EventShape, Db>(projection: Projection<Event, Db>, after = 0): Promise<Kysely<Db>> {
     const { bus, pool, projections: runner } = this.host;
-    const seq = Math.max(this.lastSeq ?? 0, this.request.after ?? 0, after);
+    // A view of another context never meets what this service wrote; one that follows the event of a reaction does.
+    const own = projection.subject.startsWith(`cortex.evt.${this.host.definition.name}.`);
+    const told = own || this.cause !== this.call_id ? (this.request.after ?? 0) : 0;
+    const seq = Math.max(own ? (this.lastSeq ?? 0) : 0, told, after);
     if (seq > 0) {
       try {
         await waitFor({ bus, pool, runner, projection, seq, signal: this.signal });
