@@ -87,7 +87,7 @@ describe('the key set', () => {
     const world = issuer();
     world.serve = down;
     expect(await world.has('k1')).toBe(false);
-    expect(world.logs).toEqual([expect.stringMatching(/^error: .*every token is refused/)]);
+    expect(world.logs).toEqual([expect.stringMatching(/^error: .*every token of it is refused/)]);
     world.serve = () => Response.json({ keys });
     world.now += 1000;
     expect(await world.has('k1')).toBe(true);
@@ -133,5 +133,31 @@ describe('the key set', () => {
     world.now += 10 * MINUTE;
     await world.has('k1');
     expect(world.gone.sort()).toEqual(['', 'k1', 'k2']);
+  });
+});
+
+describe('a key set that does not come by HTTP', () => {
+  it('is loaded as it is told to, and the last good one serves while that fails', async () => {
+    let now = 1_000_000_000;
+    let loads = 0;
+    let load = async () => ({ keys: keys.slice(0, 1) });
+    const source = new JwksSource({
+      url: 'the key service',
+      now: () => now,
+      load: () => {
+        loads++;
+        return load();
+      },
+    });
+    const has = async (kid: string) => (await source.key({ alg: 'RS256', kid })) !== null;
+    expect([await has('k1'), loads]).toEqual([true, 1]);
+    load = () => Promise.reject(new Error('nobody answers'));
+    now += 11 * MINUTE;
+    expect([await has('k1'), loads]).toEqual([true, 2]);
+  });
+
+  it.each([null, 'keys', {}, { keys: 'k1' }, { keys: [null] }])('is none when what comes is %j', async (given) => {
+    const source = new JwksSource({ url: 'the key service', load: async () => given as never });
+    expect(await source.key({ alg: 'RS256', kid: 'k1' })).toBeNull();
   });
 });

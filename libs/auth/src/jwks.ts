@@ -112,7 +112,7 @@ export class JwksSource implements KeySource {
       .catch((error: unknown) => {
         this.#failedAt = this.#options.now();
         const level = this.#set ? 'warn' : 'error';
-        const what = this.#set ? 'the last good ones are used' : 'every token is refused';
+        const what = this.#set ? 'the last good ones are used' : 'every token of it is refused';
         this.#options.log(level, `the keys of the issuer cannot be fetched; ${what}`, {
           url: this.#options.url,
           error: error instanceof Error ? (error.cause instanceof Error ? error.cause.message : error.message) : '',

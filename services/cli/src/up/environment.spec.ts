@@ -19,6 +19,7 @@ const secrets = {
   webhook_token: 'webhook',
   client_token: 'client',
   device_server_key: 'device',
+  session_key: 'signing',
 } as unknown as Secrets;
 const state = {
   issuer: 'http://127.0.0.1:9031',
@@ -35,7 +36,7 @@ const outside = {
   AWS_SECRET_ACCESS_KEY: 'canary',
   GITHUB_TOKEN: 'canary',
 };
-const of = (...services: ('mcp-edge' | 'remote-ops' | 'billing')[]) =>
+const of = (...services: ('mcp-edge' | 'remote-ops' | 'session' | 'billing')[]) =>
   serviceEnvironment(services, homeOf('/home/x'), state, secrets, outside);
 
 describe('the environment of a service', () => {
@@ -61,6 +62,18 @@ describe('the environment of a service', () => {
     }
     expect(of('mcp-edge')).toMatchObject({ CORTEX_AUDIT_HASH_KEY: 'audit', CORTEX_VAULT_KEY: 'vault' });
     expect(Object.values(of('mcp-edge'))).not.toContain('client');
+  });
+
+  it('T02 holds the key that signs session tokens only where they are signed', () => {
+    expect(of('session')).toMatchObject({ CORTEX_SESSION_KEY: 'signing' });
+    for (const service of ['mcp-edge', 'remote-ops', 'billing'] as const)
+      expect(Object.values(of(service))).not.toContain('signing');
+  });
+
+  it('names the owner to the edge where people come from the issuer of the home', () => {
+    expect(of('mcp-edge')['CORTEX_OWNER_SUB']).toBe('owner');
+    const elsewhere = { ...state, issuer: null };
+    expect(serviceEnvironment(['mcp-edge'], homeOf('/x'), elsewhere, secrets, {})['CORTEX_OWNER_SUB']).toBeUndefined();
   });
 
   it('prefers a secret that the operator set', () => {

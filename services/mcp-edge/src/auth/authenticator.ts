@@ -49,18 +49,25 @@ const TOKEN_IN_QUERY = /[?&](access_)?token=/i;
 
 /** Who speaks: bearer token or development bypass, pool and baseline scopes. Source: gateway, section 10. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { settings, people, log, onRefused = () => undefined, onSkew, onStaleKeys } = options;
+  const { settings, people, log, onRefused = () => undefined, onSkew } = options;
   const challenges = new Challenges(settings);
   const limiter = new FailureLimiter(settings.CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE);
   const bypass = devBypass(settings, people);
   const audiences = acceptedAudiences(settings);
-  const sessions = new SessionDoor({ ...options, audiences: [...audiences.own] });
+  const stale = new Set<string>();
+  /** Two key sets, one metric: it is over when both are fresh. */
+  const onStale = (whose: string) => (now: boolean) => {
+    if (now) stale.add(whose);
+    else stale.delete(whose);
+    options.onStaleKeys?.(stale.size > 0);
+  };
+  const sessions = new SessionDoor({ ...options, audiences: [...audiences.own], onStaleKeys: onStale('sessions') });
 
   const keys = new JwksSource({
     url: settings.jwksUrl,
     maxStaleSeconds: settings.OAUTH_JWKS_MAX_STALE_SECONDS,
     log,
-    ...(onStaleKeys && { onStale: onStaleKeys }),
+    onStale: onStale('people'),
   });
   const verifier = new TokenVerifier({
     keys,
