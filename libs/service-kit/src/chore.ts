@@ -17,16 +17,19 @@ const STOP_MS = 1_000;
  * told in the log and comes again; while the bus is away there is none.
  */
 export class Chore {
-  readonly #timer: NodeJS.Timeout;
   readonly #stop = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
   #turn: Promise<void> | undefined;
 
   constructor(
     private readonly host: ServiceHost,
     private readonly spec: ChoreSpec,
   ) {
-    this.#timer = setInterval(() => this.#begin(), spec.everyMs).unref();
-    void host.ready.then(() => this.#begin());
+    void host.ready.then(() => {
+      if (this.#stop.signal.aborted) return;
+      this.#timer = setInterval(() => this.#begin(), spec.everyMs).unref();
+      this.#begin();
+    });
   }
 
   /** For `onApplicationShutdown`: no more turns, and the one under way is told to end. */
@@ -37,7 +40,7 @@ export class Chore {
   }
 
   #begin(): void {
-    if (this.#turn || this.#stop.signal.aborted || !this.host.bus.up) return;
+    if (this.#turn || !this.host.bus.up) return;
     this.#turn = this.#work().finally(() => (this.#turn = undefined));
   }
 
