@@ -1,10 +1,11 @@
 import { conflict, invalidArgument } from '@cortex/contracts';
 import type { MemoryType, Veracity } from '@cortex/contracts/memory';
 import type { ToolContext } from '@cortex/service-kit';
+import type { Kysely } from 'kysely';
 import type { Actor } from '../actor.js';
 import { domain as domainDecider } from '../domain/domain.decider.js';
 import type { DomainSlug } from '../domain/slug.js';
-import { memory } from '../projections/memory.projection.js';
+import type { MemoryDb } from '../projections/tables.js';
 import { relatedFacts } from '../search/related.js';
 import { fact, factsId, type Outcome } from './fact.decider.js';
 import { classify } from './memory-types.js';
@@ -29,7 +30,7 @@ export interface FactInput {
  * Errors: `permission_denied` memory_permission_denied (domain), `invalid_argument` (valid_until), `failed_precondition`
  * (topic), `conflict`.
  */
-export async function recordFact(ctx: ToolContext, input: FactInput): Promise<Outcome> {
+export async function recordFact(ctx: ToolContext, db: Kysely<MemoryDb>, input: FactInput): Promise<Outcome> {
   const { slug, topic, content, valid_until, author } = input;
   if (valid_until !== null && valid_until <= ctx.now()) {
     throw invalidArgument('valid_until', 'is past', 'give a time to come, or leave it out');
@@ -59,7 +60,7 @@ export async function recordFact(ctx: ToolContext, input: FactInput): Promise<Ou
       source_observation_ids: [],
       valid_until,
     },
-    related: await relatedFacts(await ctx.read(memory), { topic, content }, ctx.now()),
+    related: await relatedFacts(db, { topic, content }, ctx.now()),
   });
   // Out of the aggregate and not of this call's events: a call that is sent again finds what its first try came to.
   const { state } = await ctx.load(fact, topicId);

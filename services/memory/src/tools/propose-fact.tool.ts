@@ -66,7 +66,7 @@ export const proposeFact = defineTool({
       throw notFound('source_observation_ids', 'names no observation of yours', 'leave it out');
     }
     const slug = domainSlug(args.domain, await findRepo(db, args.repo));
-    const outcome = await recordFact(ctx, {
+    const outcome = await recordFact(ctx, db, {
       slug,
       topic: args.topic,
       content: args.content,
