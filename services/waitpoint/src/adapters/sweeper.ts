@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { NO_WORKSPACE } from '@cortex/contracts';
 import { tenantDb } from '@cortex/eventstore';
 import { CONFIG, HOST, type ServiceHost } from '@cortex/service-kit';
-import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Chore } from '@cortex/service-kit/chore';
+import { Inject, Injectable } from '@nestjs/common';
 import { sql, type RawBuilder } from 'kysely';
 import { commit, newNonce } from '../commit.js';
 import type { Config } from '../config.js';
@@ -16,6 +16,8 @@ import { Wakes } from './wakes.js';
 const SELF = { kind: 'system', id: 'waitpoint' } as const;
 const PAGE = 500;
 const AT_ONCE = 16;
+/** With the sweep turned off a first one that failed is tried again so often. */
+const RESTART_MS = 30_000;
 /** One instance sweeps for all. */
 const LOCK = `select pg_try_advisory_lock(hashtextextended('cortex.waitpoint.sweep', 0)) as locked`;
 const UNLOCK = `select pg_advisory_unlock(hashtextextended('cortex.waitpoint.sweep', 0))`;
@@ -46,37 +48,31 @@ export interface Swept {
  * resolved; in this order, so that a signal that came in time wins over the deadline. Source: agent-server, section 19.5.
  */
 @Injectable()
-export class Sweeper implements OnApplicationBootstrap {
+export class Sweeper {
   readonly #stop = new AbortController();
+  readonly #chore: Chore;
   #running: Promise<Swept> | undefined;
 
   constructor(
     @Inject(HOST) private readonly host: ServiceHost,
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(CONFIG) config: Config,
     private readonly localSpool: LocalSpool,
     private readonly deviceSpools: DeviceSpools,
     private readonly rejections: Rejections,
     private readonly wakes: Wakes,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    void this.host.ready.then(() => this.#run());
+  ) {
+    const everyMs = config.CORTEX_WAITPOINT_SWEEP_MS;
+    const work = async () => {
+      await this.sweep();
+      return everyMs === 0 ? ('done' as const) : undefined;
+    };
+    this.#chore = new Chore(host, { name: 'sweep up waitpoints', everyMs: everyMs || RESTART_MS, work });
   }
 
   /** Before bus and database go away. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    await this.#running?.catch(() => undefined);
-  }
-
-  async #run(): Promise<void> {
-    const { CORTEX_WAITPOINT_SWEEP_MS: pause } = this.config;
-    const { signal } = this.#stop;
-    while (!signal.aborted) {
-      await this.sweep().catch((error: unknown) => this.host.log.warn({ err: error }, 'a sweep was cut short'));
-      if (pause === 0) return;
-      await sleep(pause, undefined, { signal, ref: false }).catch(() => undefined);
-    }
+    await this.#chore.stop();
   }
 
   /** One sweep; who asks during one gets that one. Errors: `unavailable`. */
