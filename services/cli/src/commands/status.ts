@@ -51,6 +51,8 @@ export async function status(flags: { home?: string; json?: boolean }): Promise<
   print(
     `${home.dir}: ${ready ? 'ready' : 'not ready'}, ${state.endpoint}, ${megabytes(memory)} in all${code === null ? '' : `; login code ${code}`}\n`,
   );
+  const { webhooks, devices } = state.ports;
+  print(`loopback routes http://127.0.0.1:${webhooks}/webhook, devices on port ${devices}\n`);
   print(table([['process', 'pid', 'port', 'up', 'memory', 'restarts', 'state'], ...rows]));
 }
 

@@ -45,7 +45,8 @@ const NO_STORE = { 'Cache-Control': 'no-store' };
 
 const FOREIGN_HOST = transportFault(403, 'permission_denied', 'Host is no loopback name; use 127.0.0.1');
 const FROM_A_PAGE = transportFault(403, 'permission_denied', 'Origin is set; this listener is not for web pages');
-const NO_ROUTE = transportFault(404, 'not_found', 'path is no route of this listener; see the documentation');
+const ALL_ROUTES = Object.keys(ROUTES).join(', ');
+const NO_ROUTE = transportFault(404, 'not_found', `path is no route of this listener; use one of ${ALL_ROUTES}`);
 const NOT_JSON = transportFault(415, 'invalid_argument', 'Content-Type is not application/json; send it as that');
 const NO_TOKEN = new HttpRefusal(401, '', {}, 'missing');
 const TOKEN_MISSING = transportFault(
