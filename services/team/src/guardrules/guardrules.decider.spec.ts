@@ -44,6 +44,14 @@ describe('a rule', () => {
       .when(setRule({ constraint: { hosts: ['*.x'], tools: ['t'] }, created_by: 'per_2' }))
       .thenNothing();
   });
+  it('whose id every object has is one like any other', () => {
+    for (const id of ['constructor', '__proto__']) {
+      given().when({ type: 'RemoveGuardRule', rule_id: id }).thenNothing();
+      given().when(setRule({ id })).then(ruleSet({ id }));
+      given(ruleSet({ id })).when(setRule({ id })).thenNothing();
+      given().when({ type: 'SetAutonomy', agent_id: id, space_id: null, level: 'actWithApproval' }).thenNothing();
+    }
+  });
   it('that is not there may be removed again', () =>
     given().when({ type: 'RemoveGuardRule', rule_id: 'r1' }).thenNothing());
   it('is about a class or about commands, and not about both or neither', () => {

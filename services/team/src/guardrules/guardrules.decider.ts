@@ -8,6 +8,7 @@ import {
 import { hasOneSubject, ONE_SUBJECT } from '@cortex/contracts/guard-rule';
 import type { GuardRulesEvent } from '@cortex/contracts/workspace';
 import { defineDecider } from '@cortex/eventstore';
+import { own } from '../own.js';
 
 export type GuardRulesCommand =
   | { type: 'SetApprovalMode'; mode: ApprovalMode }
@@ -41,7 +42,7 @@ export const guardrules = defineDecider<GuardRulesCommand, GuardRulesEvent, Guar
       case 'SetGuardRule': {
         const { rule, at } = command;
         assertRule(rule, at);
-        const present = state.rules[rule.id];
+        const present = own(state.rules, rule.id);
         if (present !== undefined && sameRule(present, rule)) return [];
         if (present === undefined && Object.keys(state.rules).length >= MAX_RULES)
           throw resourceExhausted('rule', `is one more than the ${MAX_RULES} of a workspace`, 'remove one first');
@@ -49,11 +50,11 @@ export const guardrules = defineDecider<GuardRulesCommand, GuardRulesEvent, Guar
       }
       case 'RemoveGuardRule': {
         const { rule_id } = command;
-        return state.rules[rule_id] === undefined ? [] : [{ type: 'GuardRuleRemoved', data: { rule_id } }];
+        return own(state.rules, rule_id) === undefined ? [] : [{ type: 'GuardRuleRemoved', data: { rule_id } }];
       }
       case 'SetAutonomy': {
         const { space_id, agent_id, level } = command;
-        const present = state.dials[dialKey(agent_id, space_id)]?.level ?? 'actWithApproval';
+        const present = own(state.dials, dialKey(agent_id, space_id))?.level ?? 'actWithApproval';
         return present === level ? [] : [{ type: 'AutonomySet', data: { space_id, agent_id, level } }];
       }
     }

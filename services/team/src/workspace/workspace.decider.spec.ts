@@ -42,6 +42,14 @@ describe('a member', () => {
     given(created, set('per_1', 'member')).when(member('per_1', 'member')).thenNothing();
     given(created, set('per_1', 'member'), removed('per_1')).when(member('per_1', null)).thenNothing();
   });
+  it('whose id every object has is one like any other', () => {
+    for (const id of ['constructor', '__proto__', 'toString']) {
+      given(created).when(member(id, null)).thenNothing();
+      given(created).when(member(id, 'member')).then(set(id, 'member'));
+      given(created, set(id, 'member')).when(member(id, 'member')).thenNothing();
+      given(created, set(id, 'member'), removed(id)).when(member(id, null)).thenNothing();
+    }
+  });
   it('who is the only admin neither goes nor steps down', () => {
     for (const role of [null, 'member'] as const)
       given(created, set('per_1', 'admin'), set('per_2', 'member'))

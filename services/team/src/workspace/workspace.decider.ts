@@ -1,6 +1,7 @@
 import { failedPrecondition, notFound } from '@cortex/contracts';
 import type { WorkspaceEvent, WorkspaceRole } from '@cortex/contracts/workspace';
 import { defineDecider } from '@cortex/eventstore';
+import { own } from '../own.js';
 
 export type WorkspaceCommand =
   | { type: 'UpsertWorkspace'; name: string }
@@ -30,7 +31,7 @@ export const workspace = defineDecider<WorkspaceCommand, WorkspaceEvent, State>(
       case 'SetMember': {
         if (state.status === 'none') throw workspaceNotFound();
         const { principal_id, role } = command;
-        const present = state.members[principal_id] ?? null;
+        const present = own(state.members, principal_id) ?? null;
         if (present === role) return [];
         // Nobody in it could answer what it asks or let somebody in any more.
         if (present === 'admin' && Object.values(state.members).filter((other) => other === 'admin').length === 1)
