@@ -61,7 +61,13 @@ describe('a session that is opened', () => {
   });
 
   it('is found at once by its id alone, with what it was started with', async () => {
-    const { session_id, token: _, expires_at: __, ...rest } = await t.open({ workspace_id: 'w1', channel: 'slack:C1' });
+    const {
+      session_id,
+      token: _,
+      expires_at: __,
+      withheld: ___,
+      ...rest
+    } = await t.open({ workspace_id: 'w1', channel: 'slack:C1' });
     expect((await show(session_id)).session).toMatchObject({ session_id, status: 'open', ...rest });
   });
 
@@ -78,8 +84,9 @@ describe('a session that is opened', () => {
 describe('T04 the rights of a session', () => {
   it('are never more than those of the last token of its person', async () => {
     t.around.people.set('per_low', ['mcp:cortex:read', 'mcp:cortex:devices:read']);
-    const { scopes, token } = await t.open({ person_id: 'per_low' });
+    const { scopes, withheld, token } = await t.open({ person_id: 'per_low' });
     expect(scopes).toEqual(['mcp:cortex:read', 'mcp:cortex:devices:read']);
+    expect(withheld).toEqual(['mcp:cortex:write', 'mcp:cortex:devices:write', 'mcp:cortex:devices:exec']);
     expect(claimsOf(token)['scope']).toBe('mcp:cortex:devices:read mcp:cortex:read');
   });
 

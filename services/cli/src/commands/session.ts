@@ -28,11 +28,13 @@ export interface OpenedSession {
   execution_id: string;
   groups: string[];
   scopes: string[];
+  /** Asked for and needed by its tools, but not held by the person. */
+  withheld: string[];
   token: string;
   expires_at: string;
 }
 
-interface Session extends Omit<OpenedSession, 'token' | 'expires_at'> {
+interface Session extends Omit<OpenedSession, 'token' | 'expires_at' | 'withheld'> {
   status: 'open' | 'ended';
   trigger: string;
   person_id: string | null;
@@ -80,8 +82,8 @@ export async function sessionOpen(flags: Flags & OpenFlags): Promise<void> {
     const { endpoint } = admin.state;
     const claude = claudeLine('cortex-session', endpoint, opened.token);
     if (flags.json) return printJson({ ...opened, endpoint, claude });
-    const missing = parseScopes(flags.scopes).length > 0 && opened.scopes.length === 0;
-    if (missing) tell('this session may do nothing: its person holds none of the scopes that its tools need');
+    if (opened.withheld.length > 0)
+      tell(`withheld, since the last token of the person did not have them: ${opened.withheld.join(' ')}`);
     print(
       table([
         ['session', opened.session_id],

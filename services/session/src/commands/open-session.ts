@@ -1,7 +1,9 @@
+import { expandScopes } from '@cortex/auth';
 import { Id, sha256Hex } from '@cortex/contracts';
 import { defineCommand, text, type ToolContext } from '@cortex/service-kit';
 import { z } from 'zod';
 import { SessionTokens } from '../keys/session-tokens.js';
+import { neededScopes } from '../session/composition.js';
 import { assertMember, heldBy } from '../session/rights.js';
 import { session } from '../session/session.decider.js';
 import { openedStart } from '../session/start.js';
@@ -9,7 +11,7 @@ import { Channel, Project, TokenTtl } from './fields.js';
 
 /**
  * Starts a session for a person's own client and gives its first token. Asked again with the same key it gives the same
- * session and another token. Errors: `not_found` (workspace_id, person_id), `permission_denied` for who is no member.
+ * session and another token. `withheld`: what its tools need and was asked for, and the person does not hold. Errors: `not_found` (workspace_id, person_id), `permission_denied` for who is no member.
  */
 export const openSession = defineCommand({
   name: 'open_session',
@@ -24,9 +26,10 @@ export const openSession = defineCommand({
   }),
   async handle({ person_id, scopes, workspace_id, project, channel, ttl_s, client }, ctx) {
     const session_id = ctx.newId();
+    const asked = expandScopes(scopes);
     const workspace = workspace_id ?? null;
     const [held] = await Promise.all([
-      heldBy(ctx, person_id, scopes),
+      heldBy(ctx, person_id, asked),
       workspace === null ? undefined : assertMember(ctx, workspace, person_id),
     ]);
     const start = openedStart({
@@ -53,6 +56,9 @@ export const openSession = defineCommand({
       execution_id: said.execution_id,
       groups: said.groups,
       scopes: said.scopes,
+      withheld: neededScopes(said.groups, workspace).filter(
+        (scope) => asked.has(scope) && !said.scopes.includes(scope),
+      ),
       ...ctx.get(SessionTokens).mint(token),
     };
   },

@@ -24,8 +24,7 @@ export async function assertMember(ctx: Call, workspace_id: string, person_id: s
  * Of these scopes those that the person holds by the last token that was verified (threat T04); all of them for somebody who
  * has never shown one: then only whoever asks vouches for them. Errors: `not_found` (person_id).
  */
-export async function heldBy(ctx: Call, person_id: string, scopes: readonly string[]): Promise<ReadonlySet<string>> {
-  const asked = expandScopes(scopes);
+export async function heldBy(ctx: Call, person_id: string, asked: ReadonlySet<string>): Promise<ReadonlySet<string>> {
   const person = await ctx.ask<{ scopes: string[]; last_seen_at: string | null }>(
     subjects.query('mcp-edge', 'person'),
     { person_id },

@@ -16,6 +16,7 @@ export interface Opened {
   expires_at: string;
   groups: string[];
   scopes: string[];
+  withheld: string[];
 }
 
 export interface Lab extends AsyncDisposable {
