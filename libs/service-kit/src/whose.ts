@@ -163,7 +163,7 @@ export async function everyWorkspace({ pool }: ServiceHost): Promise<string[]> {
 }
 
 async function partsOfPerson(ctx: ToolContext, whose: Whose, person: string): Promise<Part[]> {
-  const db = (await ctx.read(whose.memberships)) as Kysely<WhoseDb>;
+  const db = await ctx.read(whose.memberships);
   const [joined, ran] = await Promise.all([
     db.selectFrom('memberships').select('workspace').where('principal_id', '=', person).execute(),
     db.selectFrom('session_tree').select('workspace').distinct().where('person_id', '=', person).execute(),
