@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startService, type RunningService } from '@cortex/testing';
+import { eventually, startService, type RunningService } from '@cortex/testing';
 import { tempDir } from '@cortex/testing/temp-dir';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { asSession, signalOf } from '../testing/session.js';
@@ -187,12 +187,15 @@ it('a signal fires it, and is shown', async () => {
     body: { accepted: true, fired: true },
   });
   expect(await signal({ id, secret })).toMatchObject({ http: 410, body: { state: 'fired' } });
-  expect((await app.call(waitCheck, { id }, asSession('s2'))).waitpoint).toMatchObject({
-    state: 'fired',
-    fires: 1,
-    quorum: { got: 1, reported: ['#1'] },
-    signals: [{ status: 'fail', message: 'exit=1', source: 'webhook' }],
-  });
+  // The view follows the log; only the caller's own writes are waited for.
+  await eventually(async () =>
+    expect((await app.call(waitCheck, { id }, asSession('s2'))).waitpoint).toMatchObject({
+      state: 'fired',
+      fires: 1,
+      quorum: { got: 1, reported: ['#1'] },
+      signals: [{ status: 'fail', message: 'exit=1', source: 'webhook' }],
+    }),
+  );
   expect(await app.call(waitCheck, {}, asSession('s2'))).toEqual({ waitpoints: [] });
   expect(await app.call(waitCancel, { id }, asSession('s2'))).toEqual({ id, cancelled: false, state: 'fired' });
 });
