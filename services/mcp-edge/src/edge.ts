@@ -16,6 +16,7 @@ import { managedPolicy } from './guard/managed-policy.js';
 import { restrictionOf } from './guard/modes.js';
 import { LiveViews } from './guard/live-views.js';
 import type { GateViews } from './guard/views.js';
+import { AdminRoutes } from './http/admin.js';
 import { createHttpFront } from './http/front.js';
 import { serverInfo } from './http/server-card.js';
 import { createLegacy } from './legacy/legacy.js';
@@ -46,6 +47,8 @@ export class Edge {
   readonly pipeline: CallPipeline;
   readonly long: LongAnswers;
   readonly records: Records;
+  /** Where the parts of the edge put what operators ask of them. */
+  readonly admin: AdminRoutes;
   /** Replaceable until the interactions of the session service are there. */
   readonly confirmation: { port: ConfirmationPort } = { port: nobodyReachable };
   readonly authenticator: Authenticator;
@@ -67,6 +70,7 @@ export class Edge {
       auditHashKey: secrets.audit_hash_key,
       stateKey: secrets.state_key,
       webhookToken: secrets.webhook_token,
+      adminSecret: secrets.admin_secret,
     };
     const extras = { version: host.version, ...kept };
     const settings = (this.settings = settingsOf(host.config as EdgeEnvironment, extras));
@@ -95,6 +99,13 @@ export class Edge {
       onStaleKeys: (stale) => metrics.jwksStale.set(stale ? 1 : 0),
     }));
     const front = createHttpFront({ settings, scopes: () => catalog.scopes(), log: tell });
+    this.admin = new AdminRoutes({
+      secret: settings.adminSecret,
+      maxBytes: settings.CORTEX_MAX_BODY_BYTES,
+      failuresPerMinute: settings.CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE,
+      clientIp: front.clientIp,
+      log,
+    });
     const limiter = new RateLimiter({
       bus,
       log,
@@ -149,6 +160,7 @@ export class Edge {
       records,
       metrics,
       ops: host.ops,
+      admin: this.admin,
       log,
     });
     this.webhooks = new WebhookListener({

@@ -22,6 +22,8 @@ export interface Settings extends EdgeEnvironment {
   readonly auditHashKey: string;
   /** The server's own secret at the loopback listener; without one it opens to session tokens alone. */
   readonly webhookToken: string | undefined;
+  /** Opens the routes of operators; without one they are off. */
+  readonly adminSecret: string | undefined;
   /** 32 bytes. */
   readonly stateKey: Uint8Array;
   readonly version: string;
@@ -32,6 +34,7 @@ export interface SettingsExtras {
   /** Of the home; they stand in where the variable is unset, the state key outside production alone. */
   auditHashKey?: string;
   webhookToken?: string;
+  adminSecret?: string;
   /** Base64. */
   stateKey?: string;
 }
@@ -72,6 +75,7 @@ export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settin
     websiteUrl: env.CORTEX_WEBSITE_URL ?? canonical.origin,
     auditHashKey,
     webhookToken: env.CORTEX_WEBHOOK_TOKEN ?? extras.webhookToken,
+    adminSecret: env.CORTEX_ADMIN_SECRET ?? extras.adminSecret,
     stateKey,
     version: extras.version,
   };

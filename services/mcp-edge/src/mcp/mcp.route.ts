@@ -5,6 +5,7 @@ import { DOOR, type DoorWorld, type Visit } from '../calls/gates.js';
 import { randomHex16 } from '../calls/ids.js';
 import type { Records } from '../calls/records.js';
 import { sameSecret } from '../auth/same-secret.js';
+import { AdminRoutes } from '../http/admin.js';
 import { isLoopbackPeer } from '../http/client-ip.js';
 import { securityHeaders } from '../http/headers.js';
 import { pathOf, refuseRoute } from '../http/routes.js';
@@ -22,7 +23,7 @@ import type { Settings } from '../settings.js';
 import type { Answers } from './answer.js';
 import { classify, headerValue, RPC, type RpcFault } from './envelope.js';
 import { FastLane } from './fast-lane.js';
-import { readMessage } from './read-message.js';
+import { dropRest, readMessage } from './read-message.js';
 import type { SdkLane } from './sdk-lane.js';
 
 export interface McpRouteOptions {
@@ -35,6 +36,7 @@ export interface McpRouteOptions {
   records: Records;
   metrics: EdgeMetrics;
   ops: OpsRoutes;
+  admin: AdminRoutes;
   log: EdgeLog;
 }
 
@@ -131,6 +133,7 @@ export class McpRoute {
     if (this.#ops(req, res, path)) return undefined;
     const refusal = door.front.admit(req);
     if (refusal !== undefined) return answers.refuse({ req, res }, refusal);
+    if (AdminRoutes.takes(path)) return this.#admin(req, res);
     if (method === 'OPTIONS') return door.front.preflight(req, res);
     if (!door.front.publicDocument(req, res)) answers.refuse({ req, res }, refuseRoute(method, req.url));
     return undefined;
@@ -183,6 +186,20 @@ export class McpRoute {
           result_bytes: refusal.body.length,
         },
       );
+    }
+  }
+
+  async #admin(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const { answers, admin, log } = this.options;
+    if (this.draining) return answers.refuse({ req, res }, SHUTTING_DOWN);
+    try {
+      const { status, body, headers } = await admin.answer(req);
+      // Refused unread: its client may look for the answer only when all of the body is out.
+      if (!req.readableDidRead) dropRest(req);
+      answers.json({ req, res }, status, JSON.stringify(body), { 'Cache-Control': 'no-store', ...headers });
+    } catch (error) {
+      log.debug({ error, path: pathOf(req.url) }, 'the client of an operator route went away');
+      res.destroy();
     }
   }
 
