@@ -1,8 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Actor } from '@cortex/contracts';
-import type { EventStore, Executed } from '@cortex/eventstore';
+import { isCortexError, type Actor } from '@cortex/contracts';
+import type { CommitContext, EventStore, Executed } from '@cortex/eventstore';
 import { isThere } from './waitpoint/state.js';
 import { waitpoint, type WaitpointCommand } from './waitpoint/waitpoint.decider.js';
+
+/** Of the store's own tries against others. */
+const ROUNDS = 10;
 
 /** 16 random hex digits for the fence of a wake. */
 export const newNonce = (): string => randomBytes(8).toString('hex');
@@ -29,7 +32,7 @@ export async function commit(store: EventStore, deed: Deed, command: WaitpointCo
   const session = deed.session ?? (await sessionOf(store, workspace, id));
   const project = session?.project ?? null;
   const cause = deed.cause ?? commitId;
-  return store.execute(waitpoint, workspace, id, command, {
+  const context: CommitContext = {
     commitId,
     at: 'at' in command ? command.at : at,
     actor,
@@ -37,7 +40,15 @@ export async function commit(store: EventStore, deed: Deed, command: WaitpointCo
     ...(project !== null && { project }),
     correlation_id: cause,
     causation_id: cause,
-  });
+  };
+  for (let again = 1; ; again++) {
+    try {
+      return await store.execute(waitpoint, workspace, id, command, context);
+    } catch (error) {
+      // Hundreds of jobs may end at once, each at another instance, and none of them sends its signal again.
+      if (!isCortexError(error) || error.reason !== 'revision_conflict' || again >= ROUNDS) throw error;
+    }
+  }
 }
 
 async function sessionOf(store: EventStore, workspace: string | null, id: string): Promise<Deed['session']> {

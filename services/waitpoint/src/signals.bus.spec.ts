@@ -52,6 +52,22 @@ describe('a signal', () => {
     }
   });
 
+  it('is not lost when many jobs end at once at two instances', async () => {
+    await using other = await startWaiting({
+      nats: at.app.nats,
+      postgres: at.app.postgres,
+      env: { CORTEX_HOME: at.home },
+    });
+    const jobs = Array.from({ length: 60 }, (_, n) => `job${n}`);
+    const { id, secret } = await at.arm({ members: jobs, fail_fast: false });
+    const answers = await Promise.all(
+      jobs.map((member, n) => (n % 2 ? at : other).signal({ id, secret, member, status: n % 3 ? 'ok' : 'fail' })),
+    );
+    expect(answers.every(({ http }) => http === 202)).toBe(true);
+    expect(answers.filter(({ body }) => body['fired'] === true)).toHaveLength(1);
+    expect((await typesOf(id)).filter((type) => type === 'WaitpointFired')).toHaveLength(1);
+  });
+
   it('of unknown status counts as ok; what is no text is dropped, and long texts are cut with a note', async () => {
     const { id, secret } = await at.arm({ max_signals: 9 });
     await at.signal({ id, secret, status: 'done', message: 7, member: { a: 1 }, data: 'x'.repeat(16_001) });
@@ -119,8 +135,11 @@ describe('T97 a signal with a wrong secret or id', () => {
     // A minute later.
     await lone.app.postgres.pool().query(`update waitpoint.rejections set at = at - interval '61 seconds'`);
     await eventually(async () => expect((await lone.signal({ id, secret: 'guess' })).http).toBe(401));
-    await lone.app.get(Sweeper).sweep();
-    const { rows } = await lone.app.postgres.pool().query('select count(*)::int as n from waitpoint.rejections');
-    expect(rows[0].n).toBeLessThanOrEqual(51);
+    // While the other instance sweeps this one leaves it to it.
+    await eventually(async () => {
+      await lone.app.get(Sweeper).sweep();
+      const { rows } = await lone.app.postgres.pool().query('select count(*)::int as n from waitpoint.rejections');
+      expect(rows[0].n).toBeLessThanOrEqual(51);
+    });
   });
 });
