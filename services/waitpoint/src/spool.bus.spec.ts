@@ -133,7 +133,7 @@ describe('a sweep', () => {
     await eventually(async () => expect((await at.view(id)).delivery.attempts).toBe(1));
     at.session.state.fails = false;
     await times(`wake_at = now() + interval '2 days'`, id);
-    expect(await sweep()).toMatchObject({ woken: 1 });
+    await eventually(async () => expect(await sweep()).toMatchObject({ woken: 1 }));
     expect(at.session.of(id)).toHaveLength(1);
   });
 
@@ -166,7 +166,8 @@ describe('a sweep', () => {
     });
     await past({ type: 'CancelWaitpoint', by: 's1' });
     expect(await at.signal({ id, secret })).toMatchObject({ http: 410, body: { state: 'cancelled' } });
-    expect(await sweep()).toMatchObject({ purged: 1 });
+    // As soon as the view shows it to the sweep.
+    await eventually(async () => expect(await sweep()).toMatchObject({ purged: 1 }));
     await eventually(async () => expect((await at.signal({ id, secret })).http).toBe(404));
     await expect(at.view(id)).rejects.toMatchObject({ kind: 'not_found', field: 'id' });
     expect((await at.events(id)).at(-1)!.type).toBe('WaitpointPurged');

@@ -117,7 +117,8 @@ describe('a wake that does not get through', () => {
     await due(id);
     await sweep();
     expect(await told(id)).toHaveLength(1);
-    expect((await at.view(id)).delivery).toMatchObject({ pending: false, last_error: null });
+    const done = { pending: false, last_error: null };
+    await eventually(async () => expect((await at.view(id)).delivery).toMatchObject(done));
   });
 
   it('counts as failed when the answer is none', async () => {
