@@ -35,6 +35,23 @@ function startOf(pid: number): string | null {
   }
 }
 
+/**
+ * Resolves when no process has this number any more, or after `limitMs`, where it is one that has ended and that its parent has not
+ * collected yet: `isAlive` says no to it, but whoever asks the system by number alone takes it for running.
+ */
+export async function collected(pid: number, limitMs: number): Promise<void> {
+  const until = Date.now() + limitMs;
+  while (isUncollected(pid) && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+function isUncollected(pid: number): boolean {
+  try {
+    return statOf(pid)[0] === 'Z';
+  } catch {
+    return false;
+  }
+}
+
 /** Fields of `/proc/<pid>/stat` from the third (state) on: the second may hold blanks and brackets. */
 function statOf(pid: number): string[] {
   const text = readFileSync(`/proc/${pid}/stat`, 'latin1');

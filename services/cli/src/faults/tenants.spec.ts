@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { connectBus, type Bus } from '@cortex/bus';
 import { schemaOf, subjects, type CallScope, type Principal, type ServiceName } from '@cortex/contracts';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { eventually } from '@cortex/testing';
 import { Client } from 'pg';
 import { withAdmin } from '../admin.js';
 import { openFor } from '../commands/session.js';
@@ -155,6 +156,8 @@ async function populated(workspace: string, spent: number): Promise<Side> {
   });
   const agent = opened.token;
   const within = { workspace_id: workspace };
+  // The edge hears of a new member a moment after it was told.
+  await eventually(() => done(person, 'list_tickets', within));
   const ticket = await done(person, 'create_ticket', { ...within, title: canary, description: canary });
   const fact = await done(agent, 'propose_fact', {
     ...within,
@@ -324,4 +327,22 @@ describe('row-level security alone', () => {
       expect(unbound).toEqual(all.map(({ table }) => ({ table, mine: '0', theirs: '0' })));
     },
   );
+});
+
+it('P86 P87 a rebuild of every view of every service gives exactly the rows that are there, of both workspaces', async () => {
+  const tables = definitions.flatMap(({ name, projections = [] }) =>
+    projections.flatMap((projection) => projection.tables.map((table) => `${schemaOf(name)}.${table}`)),
+  );
+  const rows = async (): Promise<[string, unknown][]> => {
+    await cortex.caughtUp();
+    const read = async (table: string): Promise<[string, unknown]> => [
+      table,
+      await cortex.sql(`select to_jsonb(t) as row from ${table} t order by to_jsonb(t)::text`),
+    ];
+    return Promise.all([...new Set(tables)].map(read));
+  };
+  const before = await rows();
+  const { code, stderr } = await cortex.cortex(['projections', 'rebuild', '--all']);
+  expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+  expect(await rows()).toEqual(before);
 });
