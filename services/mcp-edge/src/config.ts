@@ -80,6 +80,17 @@ export const config = z.object({
   RATE_LIMIT_DISABLED: flag(false),
   CORTEX_TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).default(0),
 
+  CORTEX_BACKENDS: list,
+  CORTEX_TECHNICAL_TOKEN: z.string().min(1).optional(),
+  CORTEX_REFRESH_INTERVAL_MS: positive(60_000),
+  CORTEX_ALLOW_UNPREFIXED: flag(false),
+  CORTEX_TOOL_NAME_MAX: z.coerce.number().int().min(24).max(128).default(48),
+  CORTEX_BACKEND_ERROR_STYLE: z.enum(['result', 'rpc']).default('result'),
+  CORTEX_MAX_BACKEND_RESPONSE_BYTES: positive(10 * 1024 * 1024),
+  CORTEX_BACKEND_MAX_STREAM_MS: positive(300_000),
+  CORTEX_ALLOW_INSECURE_BACKENDS: flag(false),
+  CORTEX_REQUIRE_TOKEN_EXCHANGE: flag(false),
+
   CORTEX_WEBHOOK_TOKEN: z.string().min(1).optional(),
   CORTEX_AUDIT_HASH_KEY: z.string().min(1).optional(),
   CORTEX_STATE_KEY: z.string().transform(sealingKey).optional(),
@@ -88,4 +99,6 @@ export const config = z.object({
   CORTEX_ADMIN_SECRET: z.string().min(1).optional(),
   CORTEX_MANAGED_POLICY: z.string().optional(),
 });
+/** The same with what else there is: the variables of a backend have its id in their names. */
+export const openConfig = config.loose();
 export type EdgeEnvironment = z.infer<typeof config>;

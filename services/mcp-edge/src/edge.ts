@@ -11,6 +11,8 @@ import { CallPipeline } from './calls/run-call.js';
 import { Catalog } from './catalog/catalog.js';
 import { PreparedLists } from './catalog/lists.js';
 import type { EdgeEnvironment } from './config.js';
+import { Federation } from './federation/federation.js';
+import { plainSchemas, servedAsDeclared, textDigest } from './federation/plain.js';
 import { type ConfirmationPort, nobodyReachable } from './guard/confirmation.js';
 import { managedPolicy } from './guard/managed-policy.js';
 import { restrictionOf } from './guard/modes.js';
@@ -42,6 +44,7 @@ export class Edge {
   readonly settings: Settings;
   readonly views: LiveViews;
   readonly catalog: Catalog;
+  readonly federation: Federation;
   readonly route: McpRoute;
   readonly webhooks: WebhookListener;
   readonly pipeline: CallPipeline;
@@ -76,7 +79,21 @@ export class Edge {
     const settings = (this.settings = settingsOf(host.config as EdgeEnvironment, extras));
     const metrics = (this.#metrics = new EdgeMetrics(host.metrics));
     this.views = new LiveViews({ bus, pool: host.pool, managed: managedPolicy(settings.CORTEX_MANAGED_POLICY), log });
-    const catalog = (this.catalog = new Catalog(host.definition.tools, log));
+    const { backends, skipped, warnings } = settings.federation;
+    for (const sentence of skipped) log.error({}, sentence);
+    for (const sentence of warnings) log.warn({}, sentence);
+    const own = host.definition.tools;
+    const catalog = (this.catalog = new Catalog(own, log, backends.length > 0));
+    const federation = (this.federation = new Federation({
+      backends,
+      settings,
+      catalog,
+      builtins: new Set(own.filter(({ announced }) => announced.builtin).map(({ name }) => name)),
+      log,
+      review: servedAsDeclared,
+      digestOf: textDigest,
+      readSchemas: plainSchemas,
+    }));
     const { name, version } = serverInfo(settings);
     const identity = JSON.stringify({ name, version });
     const lists = new PreparedLists(catalog, identity);
@@ -126,6 +143,7 @@ export class Edge {
       world: { settings, catalog, views: this.views, confirmation },
       idempotency: new Idempotency(bus, new Sealer(settings.stateKey, settings.CORTEX_STATE_KEYS_OLD), log),
       local: new LocalTools(host, catalog, modes),
+      federation,
     }));
     const { runCall } = pipeline;
     const recordRequest: EdgeCore['recordRequest'] = (exchange, note) => records.request(exchange, note);
@@ -187,7 +205,9 @@ export class Edge {
     this.views.start();
     this.catalog
       .follow(this.host.bus)
-      .catch((error: unknown) => this.host.log.error({ err: error }, 'the tool catalogue cannot be followed'));
+      .catch((error: unknown) => this.host.log.error({ err: error }, 'the tool catalogue cannot be followed'))
+      // Names of our own come first, so they have to be known.
+      .finally(() => this.federation.start());
   }
 
   /** No new request; streams end, calls under way get their answers. */
@@ -205,6 +225,7 @@ export class Edge {
     this.webhooks.close();
     this.views.stop();
     this.catalog.stop();
+    void this.federation.stop();
     this.records.stop();
     this.long.stop();
     this.authenticator.close();
@@ -213,16 +234,23 @@ export class Edge {
   #observe(): void {
     const { health } = this.host;
     const metrics = this.#metrics;
-    const items = (): void => metrics.catalogItems.set({ kind: 'tool' }, this.catalog.all().length);
-    items();
+    const items = (): void => {
+      const { prompts, resources, templates } = this.federation.current;
+      metrics.catalogItems.set({ kind: 'tool' }, this.catalog.all().length);
+      metrics.catalogItems.set({ kind: 'prompt' }, prompts.length);
+      metrics.catalogItems.set({ kind: 'resource' }, resources.length + templates.length);
+    };
     this.#cleanups.push(
       health.add('mcp-edge.records', () => this.records.problem),
       health.add('mcp-edge.webhooks', () => this.webhooks.problem),
       health.add('mcp-edge.catalog', () => (this.catalog.complete ? null : 'the tools have not been told yet')),
+      health.add('mcp-edge.federation', () => this.federation.problem),
       health.add('mcp-edge.views', () => this.views.problem),
-      this.catalog.onChange(items),
-      // Infinite before the first load, which is no number of the text format.
-      this.host.metrics.onScrape(async () => metrics.viewsAge.set(Math.min(this.views.ageMs / 1_000, 1e9))),
+      this.host.metrics.onScrape(async () => {
+        items();
+        // Infinite before the first load, which is no number of the text format.
+        metrics.viewsAge.set(Math.min(this.views.ageMs / 1_000, 1e9));
+      }),
     );
   }
 }

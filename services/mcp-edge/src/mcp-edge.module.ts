@@ -2,7 +2,7 @@ import { defineService, HOST, ServiceKit, type ServiceHost } from '@cortex/servi
 import { Module } from '@nestjs/common';
 import { People } from './auth/people.js';
 import { registerPerson } from './commands/register-person.js';
-import { config } from './config.js';
+import { openConfig } from './config.js';
 import { Edge } from './edge.js';
 import { gateProjections } from './guard/live-views.js';
 import { migrations, stateTables } from './projections/tables.js';
@@ -11,7 +11,7 @@ import { tools } from './tools/registry.js';
 
 export const mcpEdgeService = defineService({
   name: 'mcp-edge',
-  config,
+  config: openConfig,
   tools,
   projections: gateProjections,
   migrations,

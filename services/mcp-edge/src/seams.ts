@@ -9,6 +9,7 @@ import {
   type Principal,
   type WireError,
 } from '@cortex/contracts';
+import type { CallEvents } from './federation/types.js';
 import type { Settings } from './settings.js';
 
 /**
@@ -154,6 +155,8 @@ export interface CallInput {
   transport: 'http' | 'sse' | 'loopback' | 'bus';
   meta: CallMeta;
   cancel: Cancellation;
+  /** Who is told what a backend says while it works; without it nobody is. */
+  events?: CallEvents;
   /** JSON-RPC id: for the record alone, never a key. */
   rpc_id?: string | number;
   origin?: string;

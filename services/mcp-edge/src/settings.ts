@@ -2,6 +2,7 @@ import { mainKey } from '@cortex/auth';
 import { CortexError, failedPrecondition } from '@cortex/contracts';
 import { sessionIssuer } from '@cortex/contracts/session';
 import type { EdgeEnvironment } from './config.js';
+import { configuredBackends, type ConfiguredBackends } from './federation/backends.js';
 
 const LOOPBACK = new Set(['127.0.0.1', 'localhost', '[::1]']);
 export const isLoopback = (hostname: string): boolean => LOOPBACK.has(hostname);
@@ -27,6 +28,8 @@ export interface Settings extends EdgeEnvironment {
   /** 32 bytes. */
   readonly stateKey: Uint8Array;
   readonly version: string;
+  /** What of the backends can be served, and what there is to say about the rest. */
+  readonly federation: Pick<ConfiguredBackends, 'backends' | 'skipped' | 'warnings'>;
 }
 
 export interface SettingsExtras {
@@ -61,6 +64,8 @@ export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settin
   // Replicas must share it, and a home is one machine's.
   const stateKey = env.CORTEX_STATE_KEY ?? (production ? undefined : mainKey(extras.stateKey ?? ''));
   if (stateKey === undefined) faults.push('CORTEX_STATE_KEY is missing; set it to 32 random bytes in base64');
+  const { faults: backendFaults, ...federation } = configuredBackends({ ...env, production }, { ...env });
+  faults.push(...backendFaults);
   if (faults.length > 0 || auditHashKey === undefined || stateKey === undefined) throw startFault(faults);
   return {
     ...env,
@@ -78,6 +83,7 @@ export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settin
     adminSecret: env.CORTEX_ADMIN_SECRET ?? extras.adminSecret,
     stateKey,
     version: extras.version,
+    federation,
   };
 }
 

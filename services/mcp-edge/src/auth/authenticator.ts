@@ -13,6 +13,7 @@ import type { Bus } from '@cortex/bus';
 import { clientIp } from '../http/client-ip.js';
 import { HttpRefusal, type Authenticator, type CallerContext, type ResourceKind } from '../seams.js';
 import type { Settings } from '../settings.js';
+import { withBearer } from './bearer.js';
 import { personCaller } from './caller.js';
 import { Challenges } from './challenge.js';
 import { devBypass } from './dev-bypass.js';
@@ -104,7 +105,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
           : undefined;
     const mcp = verified.audiences.some((a) => audiences.mcp.has(a));
     const owner = verified.issuer === settings.OAUTH_ISSUER && verified.sub === settings.CORTEX_OWNER_SUB;
-    return { kid, exp, mcp, caller: personCaller({ ...verified, audience }, id, 'person', owner), lacks };
+    const caller = withBearer(personCaller({ ...verified, audience }, id, 'person', owner), token);
+    return { kid, exp, mcp, caller, lacks };
   }
 
   /** Of a bearer: the challenge says where to go on. */

@@ -4,6 +4,7 @@ import { isLoopbackPeer } from '../http/client-ip.js';
 import { hostName } from '../http/host.js';
 import type { CallerContext } from '../seams.js';
 import { isLoopback, type Settings } from '../settings.js';
+import { withBearer } from './bearer.js';
 import { personCaller } from './caller.js';
 import type { People } from './people.js';
 import { sameSecret } from './same-secret.js';
@@ -30,7 +31,7 @@ export function devBypass(settings: Settings, people: People) {
   };
   let caller: CallerContext | undefined;
   const callerOf = (id: string): CallerContext =>
-    caller?.person_id === id ? caller : (caller = personCaller(said, id, 'dev'));
+    caller?.person_id === id ? caller : (caller = withBearer(personCaller(said, id, 'dev'), token));
 
   return (req: IncomingMessage): CallerContext | Promise<CallerContext> | null => {
     const given = req.headers['x-dev-mode'];

@@ -2,6 +2,7 @@ import type { Bus, BusMessage } from '@cortex/bus';
 import {
   CortexError,
   deadlineExceeded,
+  type ErrorKind,
   INLINE_LIMIT,
   internal,
   isCortexError,
@@ -24,6 +25,8 @@ export interface Delivered {
   is_error: boolean;
   meta?: Record<string, unknown>;
   last_seq?: number;
+  /** Of a result with `isError` that came from a backend: the word for its record. */
+  fault?: { kind: ErrorKind };
 }
 export type Reply = Delivered | { wait: Wait; last_seq?: number };
 

@@ -14,6 +14,7 @@ import { contentGate } from './gates/content.gate.js';
 import { guardRailGate } from './gates/guard-rail.gate.js';
 import { modeGate } from './gates/mode.gate.js';
 import { originGate } from './gates/origin.gate.js';
+import { quarantineGate } from './gates/quarantine.gate.js';
 import { rateLimitGate } from './gates/rate-limit.gate.js';
 import { resolveToolGate } from './gates/resolve-tool.gate.js';
 import { scopeGate } from './gates/scope.gate.js';
@@ -54,6 +55,7 @@ export const GATES: readonly (readonly [name: string, gate: (ctx: CallContext, w
   ['resolve_tool', resolveToolGate],
   ['scope', scopeGate],
   ['composition', compositionGate],
+  ['quarantine', quarantineGate],
   ['arguments', argumentsGate],
   ['mode', modeGate],
   ['guard_rail', guardRailGate],

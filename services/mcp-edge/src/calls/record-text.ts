@@ -82,10 +82,14 @@ export class RecordText {
     }
     let part = this.#tools.get(tool);
     if (part === undefined) {
-      const { name, service, block, required_scopes } = tool;
+      const { name, service, block, required_scopes, federated } = tool;
+      const target_app = block === 'builtin' ? 'gateway' : (federated?.backend.id ?? service);
       part = {
-        begin: inside({ tool: name, service, target_app: block === 'builtin' ? 'gateway' : service }),
-        end: member('scope_used', required_scopes.join(' ') || undefined),
+        begin: inside({ tool: name, service, target_app }),
+        end:
+          member('scope_used', required_scopes.join(' ') || undefined) +
+          member('tool_original', federated?.original) +
+          member('token_mode', federated?.backend.tokenMode),
         subject: subjects.call(service, name),
       };
       this.#tools.set(tool, part);

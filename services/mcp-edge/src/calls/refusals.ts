@@ -7,7 +7,7 @@ export const denied = (error: CortexError): Refusal => ({ error: error.toWire(),
 export const failed = (error: CortexError): Refusal => ({ error: error.toWire(), outcome: 'failed' });
 
 /** The fields of `details` that only this side of the bus has a use for. */
-const INTERNAL_DETAILS = ['outcome', 'no_responder', 'code'];
+const INTERNAL_DETAILS = ['outcome', 'no_responder', 'code', 'rpc'];
 
 /** What a client sees of any thrown thing: nothing of how the bus is made. */
 export function publicError(error: unknown, callId: string): WireError {

@@ -1,9 +1,11 @@
-import { isCortexError, unavailable, type WireError } from '@cortex/contracts';
+import { type CortexError, isCortexError, unavailable, type WireError } from '@cortex/contracts';
 import { type Bus } from '@cortex/bus';
 import { traceparentOf } from '@cortex/bus/trace';
 import { contextOf } from '@cortex/service-kit/telemetry';
 import { SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
 import type { EdgeTool } from '../catalog/edge-tool.js';
+import { type RpcError, rpcErrorOf } from '../federation/failures.js';
+import type { Federation } from '../federation/federation.js';
 import type { EdgeMetrics } from '../metrics.js';
 import {
   type CallInput,
@@ -34,6 +36,7 @@ export interface CallPipelineOptions {
   records: Records;
   idempotency: Idempotency;
   local: LocalTools;
+  federation: Pick<Federation, 'ask' | 'cancel'>;
 }
 
 const SERVER_SPAN = { kind: SpanKind.SERVER };
@@ -125,17 +128,20 @@ export class CallPipeline {
       if (input.cancel.cancelled) throw cancelledByCaller();
       const work = (): Promise<Delivered> => this.#execute(ctx, tool);
       const delivered = key === undefined ? await work() : await idempotency.run(ctx, tool, key, work);
-      const { members, is_error, meta } = delivered;
+      const { members, is_error, meta, fault } = delivered;
       const ending: Ending = {
         outcome: is_error ? 'failed' : 'succeeded',
         result_bytes: members.length,
         ...(is_error && { error_code: 'tool_error' }),
+        ...(fault !== undefined && { error: fault }),
       };
       const stored = await this.#record(ctx, ending);
       if (!stored) return this.#unrecorded(ctx);
       return { kind: 'result', members, is_error, ...(meta !== undefined && { meta }), call_id: ctx.call_id };
     } catch (error) {
       if (!isCortexError(error)) throw error;
+      const rpc = tool.federated && rpcErrorOf(error);
+      if (rpc !== undefined) return await this.#rpcFault(ctx, error, rpc);
       return await this.#faulty(ctx, publicError(error, ctx.call_id), outcomeOf(error.toWire()));
     }
   }
@@ -161,6 +167,7 @@ export class CallPipeline {
 
   #ask(ctx: CallContext, tool: EdgeTool, resume: boolean): Promise<Reply> {
     if (tool.local !== undefined) return this.options.local.ask(ctx, tool.local, resume);
+    if (tool.federated !== undefined) return this.options.federation.ask(ctx, tool.federated);
     const after = this.#lastSeqs.get(ctx.input.caller.caller_hash, tool.service);
     return askService(this.options.bus, ctx, tool, { resume, after });
   }
@@ -173,7 +180,7 @@ export class CallPipeline {
     return new Promise((resolve, reject) => {
       cancel.onCancel = reject;
       const letGo =
-        tool.local === undefined
+        tool.local === undefined && tool.federated === undefined
           ? this.options.world.catalog.instances.hold(tool.service, () => reject(abandoned(tool)))
           : undefined;
       work.then(
@@ -193,6 +200,7 @@ export class CallPipeline {
 
   #tellService(ctx: CallContext, tool: EdgeTool): void {
     if (tool.local !== undefined) this.options.local.cancel(ctx);
+    else if (tool.federated !== undefined) this.options.federation.cancel(ctx.call_id);
     else sendCancel(this.options.bus, ctx, tool);
   }
 
@@ -202,6 +210,27 @@ export class CallPipeline {
     const stored = await this.#record(ctx, { outcome, error, gate, error_code: String(rpc.code), result_bytes: 0 });
     if (!stored) return this.#unrecorded(ctx);
     return { kind: 'error', ...rpc, error, call_id: ctx.call_id };
+  }
+
+  /** A backend failed in a way for which the protocol has an error of its own. */
+  async #rpcFault(ctx: CallContext, cause: CortexError, { code, message, data }: RpcError): Promise<CallOutcome> {
+    const error = publicError(cause, ctx.call_id);
+    const stored = await this.#record(ctx, {
+      outcome: outcomeOf(error),
+      error,
+      error_code: String(code),
+      result_bytes: 0,
+    });
+    if (!stored) return this.#unrecorded(ctx);
+    return {
+      kind: 'error',
+      code,
+      message,
+      ...(data !== undefined && { data }),
+      status: 200,
+      error,
+      call_id: ctx.call_id,
+    };
   }
 
   async #faulty(ctx: CallContext, error: WireError, outcome: Ending['outcome'], gate?: string): Promise<CallOutcome> {

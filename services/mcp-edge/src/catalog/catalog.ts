@@ -1,5 +1,5 @@
 import type { Bus, KvEntry } from '@cortex/bus';
-import { AnnouncedTool, BUCKETS } from '@cortex/contracts';
+import { ALWAYS_ALLOWED, AnnouncedTool, BUCKETS, MODE_RULES } from '@cortex/contracts';
 import type { Tool } from '@cortex/service-kit';
 import type { CallerContext, CatalogReader, EdgeLog } from '../seams.js';
 import { compareOrder, edgeTool, type EdgeTool } from './edge-tool.js';
@@ -14,6 +14,11 @@ const SELF = 'mcp-edge';
 const SETTLE_MS = 50;
 const EXPIRY_LOOK_MS = 500;
 const VISIBLE_SETS = 256;
+/** Tools of Cortex by the rules of the modes: a foreign one of such a name would pass where it may not. */
+const RULED = new Set([
+  ...ALWAYS_ALLOWED,
+  ...Object.values(MODE_RULES).flatMap(({ allow, pinned }) => [...(allow ?? []), ...pinned]),
+]);
 
 /**
  * The tools that there are: announced by the services, owned by whom provisioning says, living while an instance lives. Followed in the
@@ -22,10 +27,14 @@ const VISIBLE_SETS = 256;
 export class Catalog implements CatalogReader {
   version = 1;
   changed_at = new Date().toISOString();
-  /** False until announcements and instances have been told once. */
-  complete = false;
+  #told = false;
   #tools = new Map<string, EdgeTool>();
   #living: readonly EdgeTool[] = [];
+  /** Of our own living tools, and the federated ones that are listed: what the next change is compared with. */
+  #signature = '';
+  #shown: readonly EdgeTool[] = [];
+  /** Undefined until the backends have been asked once. */
+  #federated: readonly EdgeTool[] | undefined;
   #visible = new Map<string, readonly EdgeTool[]>();
   readonly #announced = new Map<string, readonly Omit<EdgeTool, 'live'>[]>();
   #owners: Readonly<Record<string, unknown>> = {};
@@ -34,10 +43,13 @@ export class Catalog implements CatalogReader {
   #settling: NodeJS.Timeout | undefined;
   readonly #stops: (() => void)[] = [];
 
+  /** `backends`: whether there are any, so that a list without their tools is not taken for the whole. */
   constructor(
     own: readonly Tool[],
     private readonly log: EdgeLog,
+    backends = false,
   ) {
+    if (!backends) this.#federated = [];
     this.#announced.set(
       SELF,
       this.#prepare(
@@ -67,8 +79,30 @@ export class Catalog implements CatalogReader {
       offStatus,
     );
     await Promise.all([tools.ready, nodes.ready]);
-    this.complete = true;
+    this.#told = true;
     this.#rebuild();
+  }
+
+  /** False until announcements, instances and backends have been told once. */
+  get complete(): boolean {
+    return this.#told && this.#federated !== undefined;
+  }
+
+  /** Whether a tool of Cortex has this name, running or not: no other may have it (threat T23). */
+  reserves(name: string): boolean {
+    const known = this.#tools.get(name);
+    return (
+      Object.hasOwn(this.#owners, name) || RULED.has(name) || (known !== undefined && known.federated === undefined)
+    );
+  }
+
+  /**
+   * All tools of all backends, in their order, in one step; what did not change must be the same object. Without `notify` nobody is told: they
+   * were there before, and only this process did not know.
+   */
+  setFederated(tools: readonly EdgeTool[], notify: boolean): void {
+    this.#federated = tools;
+    this.#rebuild(notify);
   }
 
   stop(): void {
@@ -168,7 +202,7 @@ export class Catalog implements CatalogReader {
     }, SETTLE_MS).unref();
   }
 
-  #rebuild(): void {
+  #rebuild(notify = true): void {
     const next = new Map<string, EdgeTool>();
     for (const [service, tools] of this.#announced) {
       const live = service === SELF || this.instances.alive(service);
@@ -181,21 +215,30 @@ export class Catalog implements CatalogReader {
         if (next.get(tool.name)?.local === undefined) next.set(tool.name, { ...tool, live });
       }
     }
-    const living = [...next.values()].filter((tool) => tool.live).sort(compareOrder);
-    const changed = signature(living) !== signature(this.#living);
+    const own = [...next.values()].filter((tool) => tool.live).sort(compareOrder);
+    // An own name always wins, whoever had it first (threat T23).
+    const federated = (this.#federated ?? []).filter((tool) => !next.has(tool.name));
+    for (const tool of federated) next.set(tool.name, tool);
+    const text = signature(own);
+    const changed = text !== this.#signature || !sameTools(federated, this.#shown);
+    this.#signature = text;
+    this.#shown = federated;
     this.#tools = next;
-    this.#living = living;
+    this.#living = [...own, ...federated];
     this.#visible = new Map();
     if (!changed) return;
     this.version++;
     this.changed_at = new Date().toISOString();
-    for (const listener of this.#listeners) listener();
+    if (notify) for (const listener of this.#listeners) listener();
   }
 }
 
 /** A changed definition counts as a change, not only a name. */
 const signature = (tools: readonly EdgeTool[]): string =>
   tools.map((tool) => `${tool.service}:${tool.listing.full}:${tool.announced.deadline_ms}`).join('\n');
+
+const sameTools = (a: readonly EdgeTool[], b: readonly EdgeTool[]): boolean =>
+  a.length === b.length && a.every((tool, i) => tool === b[i]);
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

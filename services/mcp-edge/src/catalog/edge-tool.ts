@@ -2,15 +2,18 @@ import { type AnnouncedTool, GROUPS, hintsOf, SCOPES, SERVICES, subjects } from 
 import type { Tool } from '@cortex/service-kit';
 import { type Arguments, argumentsOf } from '@cortex/service-kit/arguments';
 import { z } from 'zod';
+import type { FederatedTool } from '../federation/types.js';
 import { paramHeadersOf, type ParamHeader } from '../mcp/param-headers.js';
 import type { CatalogTool } from '../seams.js';
 
-/** Which block of `tools/list` a tool stands in, and what it counts as for `X-Cortex-Backends`. */
-export type Block = 'builtin' | 'agent' | 'workspace';
+/** Which block of `tools/list` a tool stands in. */
+export type Block = 'builtin' | 'agent' | 'workspace' | 'federated';
 
 /** A tool made ready once for every call of it: nothing here is worked out again on the way of a call. */
 export interface EdgeTool extends CatalogTool {
   readonly block: Block;
+  /** What it counts as for `X-Cortex-Backends`: its block, and of a federated one the id of its backend. */
+  readonly shelf: string;
   readonly subject: string;
   readonly arguments: Arguments;
   readonly paramHeaders: readonly ParamHeader[];
@@ -18,13 +21,15 @@ export interface EdgeTool extends CatalogTool {
   readonly fields: ReadonlySet<string>;
   /** Set for the edge's own tools: run here, not over the bus. */
   readonly local: Tool | undefined;
+  /** Set for the tools of backends: asked over HTTP. */
+  readonly federated: FederatedTool | undefined;
   /** Ascending in `tools/list`. */
   readonly order: readonly [block: number, group: number, service: number, position: number];
   /** The definition as JSON text: with output schema, without (revisions before 2025-06-18), and of search mode. */
   readonly listing: { full: string; old: string; short: string };
 }
 
-const BLOCKS: readonly Block[] = ['builtin', 'agent', 'workspace'];
+const BLOCKS: readonly Block[] = ['builtin', 'agent', 'workspace', 'federated'];
 const MAX_SENTENCE = 120;
 
 /** Throws an Error that says why a tool cannot be offered. */
@@ -46,11 +51,13 @@ export function edgeTool(
     announced,
     required_scopes: requiredScopes(announced),
     block,
+    shelf: block,
     subject: subjects.tool(service, announced.name),
     arguments: argumentsOf(schema, 'none'),
     paramHeaders,
     fields: new Set(Object.keys(schema.shape)),
     local,
+    federated: undefined,
     order: [BLOCKS.indexOf(block), group, (SERVICES as readonly string[]).indexOf(service), position],
     listing: listingOf(announced, block),
   };

@@ -49,7 +49,7 @@ export class PreparedLists {
     const tools = this.catalog
       .visible(caller)
       .filter((tool) => search || !SEARCH_MODE_ONLY.has(tool.name))
-      .filter((tool) => backends === undefined || tool.block === 'builtin' || backends.includes(tool.block))
+      .filter((tool) => backends === undefined || tool.block === 'builtin' || backends.includes(tool.shelf))
       .map(({ listing }) => (search ? listing.short : family === 'x' ? listing.old : listing.full));
     const ttl = this.catalog.complete ? TTL_MS : TTL_INCOMPLETE_MS;
     const tail =

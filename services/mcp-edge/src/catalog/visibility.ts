@@ -37,18 +37,24 @@ export function compositionRefusal(tool: EdgeTool, caller: CallerContext): Compo
       `is in the group ${tool.announced.group}, which this session was started without`,
       'use the tools that are listed',
     );
+  if (tool.federated !== undefined && tool.federated.backend.tokenMode !== 'none')
+    return refused('wants the token of a person, which a session does not hold', 'let a person call it');
   if (tool.block === 'workspace' && session.workspace === undefined)
     return refused(
       'belongs to a workspace, and this session has none',
       'use a session that was opened for a workspace',
     );
-  if (session.allowlist !== undefined && !session.allowlist.has(tool.name))
+  if (session.allowlist !== undefined && !namesOf(tool).some((name) => session.allowlist?.has(name)))
     return refused('is not on the allow-list of this session', 'use the tools that are listed');
   return undefined;
 }
 
+/** What a list of names may call it: its name, and of a federated one also the backend with the name there, which no prefix changes. */
+const namesOf = ({ name, federated }: EdgeTool): string[] =>
+  federated === undefined ? [name] : [name, `${federated.backend.id}/${federated.original}`];
+
 export const isVisible = (tool: EdgeTool, caller: CallerContext): boolean =>
-  hasScopes(tool, caller) && compositionRefusal(tool, caller) === undefined;
+  tool.federated?.held === undefined && hasScopes(tool, caller) && compositionRefusal(tool, caller) === undefined;
 
 /** Two callers with equal keys see the same tools. */
 export function visibilityKey(caller: CallerContext): string {

@@ -6,6 +6,8 @@ export interface ModalTool {
   /** The gateway's built-ins and the agent server's tools stand on every mode's list. */
   readonly builtin: boolean;
   readonly group?: string | undefined;
+  /** Of a backend: on no list, whatever its name is. */
+  readonly federated?: boolean;
 }
 
 const listed = new Map<Mode, ReadonlySet<string> | null>();
@@ -32,8 +34,8 @@ export interface Restriction {
 /** Why this mode refuses the tool; undefined when it does not. Absence from the list means refused. */
 export function restrictionOf(tool: ModalTool, mode: Mode): Restriction | undefined {
   const names = listed.get(mode);
-  if (names === null || names === undefined || names.has(tool.name) || tool.builtin || tool.group !== undefined)
-    return undefined;
+  if (names === null || names === undefined) return undefined;
+  if (tool.federated !== true && (names.has(tool.name) || tool.builtin || tool.group !== undefined)) return undefined;
   const { why, instead } = MODE_RULES[mode];
   return { problem: `${tool.name} is refused in ${mode} mode, because ${why}`, fix: instead };
 }

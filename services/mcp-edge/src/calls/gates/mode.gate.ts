@@ -41,9 +41,9 @@ function decide(ctx: CallContext, { views }: GateWorld): Refusal | undefined {
   if (ctx.mode === undefined) return undefined;
   const run = workspace === null || agent_id === undefined ? undefined : views.activeRun(workspace, agent_id);
   const { name, announced } = tool;
+  const modal = { name, builtin: announced.builtin, group: announced.group, federated: tool.federated !== undefined };
   const restriction =
-    restrictionOf({ name, builtin: announced.builtin, group: announced.group }, ctx.mode) ??
-    foreignTicket(name, ctx.mode, ctx.args, run?.ticket_id ?? undefined);
+    restrictionOf(modal, ctx.mode) ?? foreignTicket(name, ctx.mode, ctx.args, run?.ticket_id ?? undefined);
   if (restriction === undefined) return undefined;
   return denied(permissionDenied(undefined, restriction.problem, restriction.fix, { reason: 'refused_by_mode' }));
 }

@@ -1,0 +1,226 @@
+import type { CallContext } from '../calls/call-context.js';
+import type { Delivered } from '../calls/dispatch.js';
+import { callId } from '../calls/ids.js';
+import type { EdgeTool } from '../catalog/edge-tool.js';
+import type { EdgeLog } from '../seams.js';
+import { BackendClient, type PendingAnswer } from './client.js';
+import type { ReadSchemas } from './declarations.js';
+import { FederatedOffer } from './offer.js';
+import { deliveredOf, type ErrorStyle } from './results.js';
+import { Shelf } from './shelf.js';
+import type { Backend, DigestOf, FederatedCatalog, FederatedTool, ListKind, Review } from './types.js';
+
+export interface FederationOptions {
+  readonly backends: readonly Backend[];
+  readonly settings: {
+    readonly production: boolean;
+    readonly CORTEX_REFRESH_INTERVAL_MS: number;
+    readonly CORTEX_TOOL_NAME_MAX: number;
+    readonly CORTEX_BACKEND_ERROR_STYLE: ErrorStyle;
+    readonly CORTEX_MAX_BACKEND_RESPONSE_BYTES: number;
+    readonly CORTEX_BACKEND_MAX_STREAM_MS: number;
+  };
+  readonly catalog: {
+    /** Whether an own tool has this name, or will have it. */
+    reserves(name: string): boolean;
+    setFederated(tools: readonly EdgeTool[], notify: boolean): void;
+  };
+  /** Names of the gateway's own built-ins. */
+  readonly builtins: ReadonlySet<string>;
+  readonly log: EdgeLog;
+  readonly review: Review;
+  readonly digestOf: DigestOf;
+  readonly readSchemas: ReadSchemas;
+}
+
+/** A change of what the backends offer, by the kind of list that it shows in. */
+export type OfferListener = (kinds: ReadonlySet<ListKind>) => void;
+
+const JITTER = 0.1;
+/** How long an answer waits for the refresh that it asks for. */
+const PATIENCE_MS = 1_000;
+
+/**
+ * The backends: asks them what they offer, in turns, and sends them the calls of their tools. What one of them does or fails to do reaches
+ * no other. Source: gateway, sections 12 and 13.
+ */
+export class Federation {
+  readonly #shelves = new Map<string, Shelf>();
+  readonly #offer: FederatedOffer;
+  readonly #running = new Map<string, PendingAnswer>();
+  readonly #offerListeners = new Set<OfferListener>();
+  readonly #resourceListeners = new Set<(uri: string) => void>();
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+  #asked: boolean;
+
+  constructor(private readonly options: FederationOptions) {
+    const { backends, settings, log, builtins, readSchemas, review, digestOf, catalog } = options;
+    for (const backend of backends) {
+      const client = new BackendClient({
+        backend,
+        maxBytes: settings.CORTEX_MAX_BACKEND_RESPONSE_BYTES,
+        maxStreamMs: settings.CORTEX_BACKEND_MAX_STREAM_MS,
+        listChanged: (kinds) => this.#soon(backend.id, kinds),
+        resourceUpdated: (uri) => this.resourceUpdated(backend, uri),
+      });
+      const rules = { backend, builtins, production: settings.production, readSchemas };
+      this.#shelves.set(backend.id, new Shelf({ backend, client, rules, review, log, requestId: callId }));
+    }
+    const max = settings.CORTEX_TOOL_NAME_MAX;
+    this.#offer = new FederatedOffer({ max, digestOf, reserves: (name) => catalog.reserves(name), log });
+    this.#asked = backends.length === 0;
+  }
+
+  /** True once every backend was asked. */
+  get complete(): boolean {
+    return this.#asked;
+  }
+
+  /** What is offered now. Compare the object to see whether anything changed. */
+  get current(): FederatedCatalog {
+    return this.#offer.current;
+  }
+
+  get shelves(): ReadonlyMap<string, Shelf> {
+    return this.#shelves;
+  }
+
+  /** For `/ready`. */
+  get problem(): string | null {
+    return this.#asked ? null : 'the backends have not been asked yet';
+  }
+
+  /** Begins with a refresh that nobody waits for. */
+  start(): void {
+    if (this.#shelves.size > 0) void this.#turn();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await Promise.all([...this.#shelves.values()].map(({ client }) => client.close()));
+  }
+
+  /** One call of a tool. Everything about the tool was worked out when it was declared. */
+  async ask(ctx: CallContext, tool: FederatedTool): Promise<Delivered> {
+    const { caller, meta, events, era, revision } = ctx.input;
+    const { backend } = tool;
+    const { client } = this.#shelfOf(backend.id);
+    const pending = client.call({
+      method: tool.original,
+      params: ctx.args_json,
+      context: `{"requestId":"${ctx.call_id}","era":"${era}","protocolVersion":"${revision}","wantsProgress":${meta.progress_token !== undefined},"toolName":${JSON.stringify(ctx.input.name)}}`,
+      as: caller,
+      requestId: ctx.call_id,
+      ...(meta.idempotency_key !== undefined && { idempotencyKey: meta.idempotency_key }),
+      traceparent: ctx.traceparent,
+      ...(meta.tracestate !== undefined && { tracestate: meta.tracestate }),
+      ...(tool.timeoutMs !== undefined && { timeoutMs: tool.timeoutMs }),
+      ...(events !== undefined && { events }),
+    });
+    this.#running.set(ctx.call_id, pending);
+    try {
+      const answer = await pending.answer;
+      if (answer.kind === 'invalid')
+        this.options.log.warn(
+          { call_id: ctx.call_id, backend: backend.id, tool: tool.exposed, why: answer.why },
+          'a backend sent an invalid response',
+        );
+      return deliveredOf(tool, answer, caller, this.options.settings.CORTEX_BACKEND_ERROR_STYLE);
+    } finally {
+      this.#running.delete(ctx.call_id);
+    }
+  }
+
+  /** The caller is gone: so is the connection on which the backend works for it. */
+  cancel(callId: string): void {
+    this.#running.get(callId)?.abort();
+  }
+
+  /** Asks one backend, or all of them, what they offer now; resolves when that is in force. */
+  async refresh(id?: string): Promise<void> {
+    const shelves = id === undefined ? [...this.#shelves.values()] : [this.#shelfOf(id)];
+    await Promise.all(shelves.map((shelf) => shelf.refresh()));
+    this.#publish();
+  }
+
+  onChange(listener: OfferListener): () => void {
+    this.#offerListeners.add(listener);
+    return () => void this.#offerListeners.delete(listener);
+  }
+
+  /** A resource of a backend changed; told by itself, about its own schemes alone. */
+  onResourceUpdated(listener: (uri: string) => void): () => void {
+    this.#resourceListeners.add(listener);
+    return () => void this.#resourceListeners.delete(listener);
+  }
+
+  resourceUpdated({ uriSchemes }: Backend, uri: string): void {
+    const scheme = uri.slice(0, Math.max(0, uri.indexOf(':'))).toLowerCase();
+    if (uriSchemes.includes(scheme)) for (const listener of this.#resourceListeners) listener(uri);
+  }
+
+  /** A refresh that a backend asks for. Waited for a second at most, since somebody's answer hangs on it. */
+  async #soon(id: string, kinds: readonly ListKind[]): Promise<void> {
+    if (kinds.length === 0 || this.#stopped) return;
+    const refreshed = this.refresh(id).catch((error: unknown) => this.#broken(error));
+    let clock: NodeJS.Timeout | undefined;
+    const patience = new Promise<void>((resolve) => (clock = setTimeout(resolve, PATIENCE_MS).unref()));
+    await Promise.race([refreshed, patience]);
+    clearTimeout(clock);
+  }
+
+  async #turn(): Promise<void> {
+    try {
+      await this.refresh();
+    } catch (error) {
+      this.#broken(error);
+    }
+    if (this.#stopped) return;
+    const interval = this.options.settings.CORTEX_REFRESH_INTERVAL_MS;
+    const pause = interval * (1 + JITTER * (2 * Math.random() - 1));
+    this.#timer = setTimeout(() => void this.#turn(), pause).unref();
+  }
+
+  #publish(): void {
+    if (this.#stopped) return;
+    const first = !this.#asked;
+    this.#asked = [...this.#shelves.values()].every(({ healthy }) => healthy !== null);
+    const { kinds, tools, changes } = this.#offer.update([...this.#shelves.values()]);
+    if (kinds.has('tools') || (first && this.#asked)) this.options.catalog.setFederated(tools, !first);
+    this.#tell(changes);
+    // What is there after a start is no change for anybody.
+    if (kinds.size > 0 && !first) for (const listener of this.#offerListeners) listener(kinds);
+  }
+
+  #tell(changes: readonly string[]): void {
+    const shelves = [...this.#shelves.values()];
+    const { tools, prompts, templates, resources } = this.current;
+    const unreachable = shelves.filter(({ healthy }) => healthy === false);
+    const fields = {
+      tools: tools.length,
+      prompts: prompts.length,
+      templates: templates.length,
+      resources: resources.length,
+      held: tools.filter(({ held }) => held !== undefined).length,
+      healthy: shelves.filter(({ healthy }) => healthy === true).map(({ backend }) => backend.id),
+      unreachable: unreachable.map(({ backend, problem }) => `${backend.id}: ${problem}`),
+      changes: changes.slice(0, MAX_TOLD),
+      more_changes: Math.max(0, changes.length - MAX_TOLD) || undefined,
+    };
+    this.options.log[unreachable.length > 0 ? 'warn' : 'info'](fields, 'the backends were asked what they offer');
+  }
+
+  #broken(error: unknown): void {
+    this.options.log.error({ err: error }, 'a refresh of the backends broke');
+  }
+
+  #shelfOf(id: string): Shelf {
+    const shelf = this.#shelves.get(id);
+    if (shelf === undefined) throw new Error(`there is no backend ${id}`);
+    return shelf;
+  }
+}
+
+const MAX_TOLD = 20;

@@ -1,0 +1,108 @@
+import { type AnnouncedTool } from '@cortex/contracts';
+import type { Arguments } from '@cortex/service-kit/arguments';
+import type { EdgeTool } from '../catalog/edge-tool.js';
+import { paramHeadersOf } from '../mcp/param-headers.js';
+import { membersOf } from './json-text.js';
+import type { FederatedTool } from './types.js';
+
+/** Members of a declaration that are said in other words or are not for clients. */
+const NOT_PASSED_ON = new Set([
+  'name',
+  'description',
+  'title',
+  'inputSchema',
+  'outputSchema',
+  'params',
+  'scope',
+  'version',
+  'deprecated',
+  'task',
+  'timeoutMs',
+  '_meta',
+]);
+const MAX_SENTENCE = 120;
+/** Behind every own tool. Among themselves they come sorted. */
+const FEDERATED_BLOCK = 3;
+
+/** A backend checks the arguments of its tools itself, so they are sent as they came. */
+const UNTOUCHED: Arguments = { check: (args) => args };
+const NO_FIELDS: ReadonlySet<string> = new Set();
+
+/** A tool of a backend as the edge keeps its own ones: everything that lists and calls need is worked out here, once per definition. */
+export function federatedEdgeTool(tool: FederatedTool, replacement: string | undefined): EdgeTool {
+  const { backend, exposed, annotations = {}, requiredScopes } = tool;
+  const description = described(tool, replacement);
+  const readOnly = annotations['readOnlyHint'] === true;
+  const announced: AnnouncedTool = {
+    name: exposed,
+    title: titleOf(tool) ?? exposed,
+    description,
+    tier: readOnly ? 'read' : 'write',
+    actions: [...backend.actions],
+    workspace: 'none',
+    session: false,
+    approval: false,
+    scopes: [...requiredScopes],
+    builtin: false,
+    untrusted: true,
+    deadline_ms: tool.timeoutMs ?? backend.timeoutMs,
+    input_schema: tool.inputSchema,
+    output_schema: tool.outputSchema ?? {},
+  };
+  const paramHeaders = paramHeadersOf(tool.inputSchema);
+  return {
+    name: exposed,
+    service: 'mcp-edge',
+    announced,
+    required_scopes: requiredScopes,
+    live: true,
+    block: 'federated',
+    shelf: backend.id,
+    subject: '',
+    arguments: UNTOUCHED,
+    paramHeaders: Array.isArray(paramHeaders) ? paramHeaders : [],
+    fields: NO_FIELDS,
+    local: undefined,
+    federated: tool,
+    order: [FEDERATED_BLOCK, backend.order, 0, 0],
+    listing: listingOf(tool, description),
+  };
+}
+
+/** Joined from the texts of the backend, so that what it wrote reaches the client as it wrote it. */
+function listingOf(tool: FederatedTool, description: string): EdgeTool['listing'] {
+  const { exposed, schemaTexts, raw } = tool;
+  const meta = `,"_meta":${metaOf(tool)}`;
+  const title = titleOf(tool);
+  const begin = `{"name":${JSON.stringify(exposed)}${title === undefined ? '' : `,"title":${JSON.stringify(title)}`},"description":${JSON.stringify(description)},"inputSchema":${schemaTexts.input}`;
+  let rest = '';
+  for (const [key, json] of raw) if (!NOT_PASSED_ON.has(key)) rest += `,${JSON.stringify(key)}:${json}`;
+  const output = schemaTexts.output === undefined ? '' : `,"outputSchema":${schemaTexts.output}`;
+  const sentence = (/^.*?[.!?](?=\s|$)/s.exec(tool.description)?.[0] ?? tool.description).slice(0, MAX_SENTENCE);
+  const short = { name: exposed, description: `[${tool.backend.id}] ${sentence}`, inputSchema: { type: 'object' } };
+  return {
+    full: `${begin}${output}${rest}${meta}}`,
+    old: `${begin}${rest}${meta}}`,
+    short: `${JSON.stringify(short).slice(0, -1)}${meta}}`,
+  };
+}
+
+/** A declared title is never touched; a name that had to be changed stands in its place where there is none. */
+function titleOf({ title, annotations, original, exposed, backend }: FederatedTool): string | undefined {
+  if (title !== undefined || typeof annotations?.['title'] === 'string') return title;
+  return exposed === backend.prefix + original ? undefined : original;
+}
+
+/** Ours and then what the backend declared; of the same key ours. */
+function metaOf({ raw, version, backend, deprecated, original }: FederatedTool): string {
+  const own = { version, app: backend.id, deprecated, 'cortex/name': original };
+  const text = JSON.stringify(own);
+  const declared = [...membersOf(raw.get('_meta') ?? '{}')].filter(([key]) => !(key in own));
+  return `${text.slice(0, -1)}${declared.map(([key, json]) => `,${JSON.stringify(key)}:${json}`).join('')}}`;
+}
+
+function described({ backend, description, deprecated }: FederatedTool, replacement: string | undefined): string {
+  if (deprecated === undefined) return `[${backend.id}] ${description}`;
+  const use = replacement === undefined ? '' : `, use ${replacement}`;
+  return `[${backend.id}] [DEPRECATED — removal ${deprecated.removedAt}${use}] ${description}`;
+}

@@ -1,0 +1,171 @@
+import type { EdgeTool } from '../catalog/edge-tool.js';
+import type { EdgeLog } from '../seams.js';
+import { federatedEdgeTool } from './listing.js';
+import { assignNames, exposedName, type Named, type NameKind } from './names.js';
+import type { Shelf } from './shelf.js';
+import type { Backend, DeclaredTool, DigestOf, FederatedCatalog, FederatedTool, HeldTool, ListKind } from './types.js';
+
+export interface OfferOptions {
+  /** Characters of the longest exposed name. */
+  readonly max: number;
+  readonly digestOf: DigestOf;
+  readonly reserves: (name: string) => boolean;
+  readonly log: EdgeLog;
+}
+
+export interface OfferChange {
+  /** In which lists something changed. */
+  readonly kinds: ReadonlySet<ListKind>;
+  readonly tools: readonly EdgeTool[];
+  /** What changed of the tools, for the log: `+name`, `-name`, `~name`. */
+  readonly changes: readonly string[];
+}
+
+/** Exposed names of one kind, by backend and original name. */
+type Names = ReadonlyMap<string, string>;
+const keyOf = (backend: string, original: string): string => `${backend}\n${original}`;
+
+/** What all backends together offer, under names that nobody else has. What did not change stays the same object. */
+export class FederatedOffer {
+  current: FederatedCatalog = { tools: [], prompts: [], templates: [], resources: [] };
+  #tools: readonly EdgeTool[] = [];
+  readonly #made = new WeakMap<DeclaredTool, EdgeTool>();
+  readonly #items = new WeakMap<object, object>();
+  /** Of everything declared, offered now or not: an outage renames nothing. */
+  readonly #names: Record<NameKind, Names> = { tool: new Map(), prompt: new Map() };
+  #collisions: ReadonlySet<string> = new Set();
+  #seen: readonly unknown[] = [];
+
+  constructor(private readonly options: OfferOptions) {}
+
+  update(shelves: readonly Shelf[]): OfferChange {
+    // A refresh that met nothing new is not worked through, however many tools there are.
+    const seen = shelves.flatMap(({ healthy, declared, reviewed: { served, held, extraScopes } }) => [
+      healthy,
+      ...(healthy === true ? [declared, served, held, extraScopes] : []),
+    ]);
+    if (same(seen, this.#seen)) return { kinds: new Set(), tools: this.#tools, changes: [] };
+    this.#seen = seen;
+    const collisions: string[] = [];
+    const toolNames = this.#nameAll('tool', shelves, collisions);
+    const promptNames = this.#nameAll('prompt', shelves, collisions);
+    for (const collision of collisions) if (!this.#collisions.has(collision)) this.options.log.warn({}, collision);
+    this.#collisions = new Set(collisions);
+
+    const serving = shelves.filter(({ healthy }) => healthy === true);
+    const tools = serving.flatMap((shelf) => this.#toolsOf(shelf, toolNames));
+    const prompts = serving.flatMap(({ backend, reviewed }) =>
+      reviewed.served.prompts.flatMap((item) => {
+        const exposed = promptNames.get(keyOf(backend.id, item.original));
+        return exposed === undefined ? [] : [this.#kept(item, { backend, exposed })];
+      }),
+    );
+    const templates = serving.flatMap(({ backend, reviewed }) =>
+      reviewed.served.templates.map((item) => this.#kept(item, { backend })),
+    );
+    const resources = serving.flatMap(({ backend, reviewed }) =>
+      reviewed.served.resources.map((item) => this.#kept(item, { backend })),
+    );
+    return this.#replace(tools, { prompts: prompts.sort(byName), templates, resources });
+  }
+
+  #replace(tools: readonly EdgeTool[], rest: Omit<FederatedCatalog, 'tools'>): OfferChange {
+    const before = this.current;
+    const kinds = new Set<ListKind>();
+    const changes = same(tools, this.#tools) ? [] : difference(this.#tools, tools);
+    if (!same(tools, this.#tools)) kinds.add('tools');
+    if (!same(rest.prompts, before.prompts)) kinds.add('prompts');
+    if (!same(rest.templates, before.templates) || !same(rest.resources, before.resources)) kinds.add('resources');
+    if (kinds.has('tools')) this.#tools = tools;
+    if (kinds.size > 0)
+      this.current = { ...rest, tools: this.#tools.flatMap(({ federated }) => (federated ? [federated] : [])) };
+    return { kinds, tools: this.#tools, changes };
+  }
+
+  #toolsOf({ backend, reviewed, declared }: Shelf, names: Names): EdgeTool[] {
+    const { served, held, extraScopes } = reviewed;
+    const make = (tool: DeclaredTool, hold?: Omit<HeldTool, 'tool'>): EdgeTool[] => {
+      const exposed = names.get(keyOf(backend.id, tool.original));
+      if (exposed === undefined) return [];
+      const requiredScopes = [...new Set([tool.scope, ...(extraScopes?.get(tool.original) ?? [])])];
+      const { replacedBy } = tool.deprecated ?? {};
+      const replacement = replacedBy && this.#exposedIn(backend, replacedBy, names);
+      return [this.#edgeTool(tool, { backend, exposed, requiredScopes, ...(hold && { held: hold }) }, replacement)];
+    };
+    return [
+      ...served.tools.flatMap((tool) => make(tool)),
+      // Held back ones are known by name, so that a call of one is told why.
+      ...held.flatMap(({ tool, ...hold }) => (declared.tools.length === 0 ? [] : make(tool, hold))),
+    ].sort((a, b) => byText(a.name, b.name));
+  }
+
+  #exposedIn(backend: Backend, original: string, names: Names): string {
+    const known = names.get(keyOf(backend.id, original));
+    return known ?? exposedName({ ...backend, kind: 'tool', original }, this.options.max);
+  }
+
+  #edgeTool(
+    declared: DeclaredTool,
+    more: Pick<FederatedTool, 'backend' | 'exposed' | 'requiredScopes' | 'held'>,
+    replacement: string | undefined,
+  ): EdgeTool {
+    const before = this.#made.get(declared);
+    const federated: FederatedTool = { ...declared, ...more, digest: this.options.digestOf(declared) };
+    const made = federatedEdgeTool(federated, replacement);
+    if (before !== undefined && isSame(before, made)) return before;
+    this.#made.set(declared, made);
+    return made;
+  }
+
+  #kept<T extends object, More extends { backend: Backend; exposed?: string }>(item: T, more: More): T & More {
+    const before = this.#items.get(item) as (T & More) | undefined;
+    if (before !== undefined && before.exposed === more.exposed) return before;
+    const made = { ...item, ...more };
+    this.#items.set(item, made);
+    return made;
+  }
+
+  #nameAll(kind: NameKind, shelves: readonly Shelf[], collisions: string[]): Names {
+    const claims = this.#names[kind];
+    const wishes = shelves.flatMap(({ backend, declared }) =>
+      (kind === 'tool' ? declared.tools : declared.prompts).map(({ original }): Named => {
+        const claim = claims.get(keyOf(backend.id, original));
+        return { id: backend.id, prefix: backend.prefix, kind, original, claim };
+      }),
+    );
+    const { reserves, max } = this.options;
+    // A prompt cannot be mistaken for a tool of ours.
+    const assigned = assignNames(wishes, kind === 'tool' ? reserves : () => false, max);
+    collisions.push(...assigned.collisions);
+    const names = new Map(assigned.named.map(({ item, exposed }) => [keyOf(item.id, item.original), exposed]));
+    this.#names[kind] = names;
+    return names;
+  }
+}
+
+const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+  a.length === b.length && a.every((item, i) => item === b[i]);
+
+/** Of two made of one declaration: only what was added to it can differ. */
+const isSame = (a: EdgeTool, b: EdgeTool): boolean =>
+  a.name === b.name &&
+  a.listing.full === b.listing.full &&
+  same(a.required_scopes, b.required_scopes) &&
+  a.federated?.held?.why === b.federated?.held?.why &&
+  a.federated?.digest === b.federated?.digest;
+
+function difference(before: readonly EdgeTool[], after: readonly EdgeTool[]): string[] {
+  const old = new Map(before.map((tool) => [tool.name, tool]));
+  const changes: string[] = [];
+  for (const tool of after) {
+    const was = old.get(tool.name);
+    if (was !== tool) changes.push(`${was === undefined ? '+' : '~'}${tool.name}`);
+    old.delete(tool.name);
+  }
+  return [...changes, ...[...old.keys()].map((name) => `-${name}`)];
+}
+
+/** Byte order: exposed names are ASCII. */
+const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+const byName = (a: { backend: Backend; exposed: string }, b: { backend: Backend; exposed: string }): number =>
+  a.backend.order - b.backend.order || byText(a.exposed, b.exposed);
