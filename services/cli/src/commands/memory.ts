@@ -3,7 +3,8 @@ import type { MemoryPermission } from '@cortex/contracts/memory';
 import { withAdmin } from '../admin.js';
 import { homeOf } from '../home.js';
 import { print, printJson } from '../output.js';
-import { checkedId, loaded } from './workspace.js';
+import { loadWorkspace } from '../workspaces.js';
+import { checkedId } from './workspace.js';
 
 export interface GrantFlags {
   home?: string;
@@ -23,7 +24,7 @@ export async function memoryGrant(given: string, domain: string, flags: GrantFla
   const workspace_id = checkedId(given);
   const { role, permission } = flags;
   const grant = await withAdmin(homeOf(flags.home), async (admin) => {
-    await loaded(admin, workspace_id); // a grant in a workspace that is not there would wait for one of that name
+    await loadWorkspace(admin, workspace_id); // a grant in a workspace that is not there would wait for one of that name
     return admin.ask<Grant>('cortex.cmd.memory.set_grant', { workspace_id, domain, role, permission });
   });
   if (flags.json) return printJson({ workspace_id, ...grant });

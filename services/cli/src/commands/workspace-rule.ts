@@ -4,7 +4,8 @@ import { CliError, EXIT } from '../exit.js';
 import { homeOf } from '../home.js';
 import { print, printJson } from '../output.js';
 import { parseDuration } from '../token.js';
-import { checkedId, loaded, rulesTable } from './workspace.js';
+import { loadWorkspace } from '../workspaces.js';
+import { checkedId, rulesTable } from './workspace.js';
 
 interface Flags {
   home?: string;
@@ -31,7 +32,7 @@ export interface RuleFlags extends Flags {
 
 export async function ruleList(given: string, flags: Flags): Promise<void> {
   const workspace_id = checkedId(given);
-  const { rules } = await withAdmin(homeOf(flags.home), (admin) => loaded(admin, workspace_id));
+  const { rules } = await withAdmin(homeOf(flags.home), (admin) => loadWorkspace(admin, workspace_id));
   if (flags.json) return printJson({ rules });
   if (rules.length === 0) return print(`${workspace_id} has no rule: the built-in decisions hold`);
   print(rulesTable(rules));
@@ -50,7 +51,7 @@ export async function ruleSet(given: string, flags: RuleFlags): Promise<void> {
 export async function ruleRemove(given: string, rule_id: string, flags: Flags): Promise<void> {
   const workspace_id = checkedId(given);
   await withAdmin(homeOf(flags.home), async (admin) => {
-    const { rules } = await loaded(admin, workspace_id);
+    const { rules } = await loadWorkspace(admin, workspace_id);
     if (!rules.some(({ id }) => id === rule_id))
       throw new CliError(`${workspace_id} has no rule ${rule_id}; see cortex workspace rule list ${workspace_id}`);
     await admin.ask('cortex.cmd.team.remove_guard_rule', { workspace_id, rule_id });

@@ -1,7 +1,8 @@
 import { teamService } from '@cortex/team';
+import { eventually } from '@cortex/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { runningHome, type RunningHome } from '../testing/running-home.js';
-import type { Workspace } from './workspace.js';
+import type { Workspace } from '../workspaces.js';
 
 let home: RunningHome;
 const cortex = (...args: string[]) => home.cortex('workspace', ...args);
@@ -58,11 +59,11 @@ describe('a member', () => {
       (await edge.call('list_workspaces', {})).body.result.structuredContent.workspaces.map(
         ({ id }: { id: string }) => id,
       );
-    expect(await seen()).toContain('joined');
+    await eventually(async () => expect(await seen()).toContain('joined'));
     expect((await cortex('member', 'joined', 'alice', '--role', 'none')).out).toMatch(
       /^alice \(per_.*\) is out of joined\n$/,
     );
-    expect(await seen()).not.toContain('joined');
+    await eventually(async () => expect(await seen()).not.toContain('joined'));
   });
   it('who is the only admin stays', async () => {
     await cortex('create', 'kept', '--admin', 'carol');

@@ -7,6 +7,7 @@ import { CliError, EXIT } from '../exit.js';
 import { homeOf } from '../home.js';
 import { print, printJson, table } from '../output.js';
 import { personOf, type PersonFlags } from '../people.js';
+import { knownWorkspace, loadWorkspace } from '../workspaces.js';
 
 interface Flags {
   home?: string;
@@ -18,16 +19,6 @@ interface Listed {
   name: string;
   created_at: string;
   members: number;
-}
-
-export interface Workspace {
-  id: string;
-  name: string;
-  members: { principal_id: string; role: WorkspaceRole }[];
-  /** Null: none was set, which counts as `always-ask`. */
-  approval_mode: ApprovalMode | null;
-  rules: GuardRule[];
-  dials: { agent_id: string; space_id: string | null; level: Autonomy }[];
 }
 
 export async function workspaceList(flags: Flags): Promise<void> {
@@ -55,7 +46,7 @@ export interface CreateFlags extends Flags, Pick<PersonFlags, 'issuer'> {
 export async function workspaceCreate(given: string, flags: CreateFlags): Promise<void> {
   const workspace_id = checkedId(given);
   await withAdmin(homeOf(flags.home), async (admin) => {
-    const before = (await workspaceIds(admin)).get(workspace_id);
+    const before = (await knownWorkspace(admin, workspace_id))?.name;
     const name = flags.name ?? before ?? workspace_id;
     // Known before anything is made, so that a wrong subject leaves nothing behind.
     const first = flags.admin === false || before !== undefined ? null : await firstAdmin(admin, flags);
@@ -75,11 +66,6 @@ export async function workspaceCreate(given: string, flags: CreateFlags): Promis
 const firstAdmin = (admin: Admin, { admin: sub, issuer }: CreateFlags): Promise<string> =>
   personOf(admin, { ...(typeof sub === 'string' && { sub }), ...(issuer !== undefined && { issuer }) });
 
-const workspaceIds = async ({ ask }: Admin): Promise<Map<string, string>> => {
-  const { workspaces } = await ask<{ workspaces: Listed[] }>('cortex.query.team.workspaces', {});
-  return new Map(workspaces.map(({ id, name }) => [id, name]));
-};
-
 export interface MemberFlags extends Flags, Pick<PersonFlags, 'issuer'> {
   role: WorkspaceRole | 'none';
 }
@@ -88,7 +74,7 @@ export async function workspaceMember(given: string, sub: string, flags: MemberF
   const workspace_id = checkedId(given);
   const { role, issuer } = flags;
   await withAdmin(homeOf(flags.home), async (admin) => {
-    await loaded(admin, workspace_id); // before somebody is registered for a name that is wrong
+    await loadWorkspace(admin, workspace_id); // before somebody is registered for a name that is wrong
     const principal_id = await personOf(admin, { sub, ...(issuer !== undefined && { issuer }) });
     const args = { workspace_id, principal_id, role: role === 'none' ? null : role };
     await admin.ask('cortex.cmd.team.set_member', args);
@@ -100,7 +86,7 @@ export async function workspaceMember(given: string, sub: string, flags: MemberF
 
 export async function workspaceShow(given: string, flags: Flags): Promise<void> {
   const workspace_id = checkedId(given);
-  const workspace = await withAdmin(homeOf(flags.home), (admin) => loaded(admin, workspace_id));
+  const workspace = await withAdmin(homeOf(flags.home), (admin) => loadWorkspace(admin, workspace_id));
   if (flags.json) return printJson(workspace);
   const { id, name, members, approval_mode, rules, dials } = workspace;
   print(`${id}  ${showControls(name)}\napproval mode  ${approval_mode ?? 'always-ask (nobody set one)'}\n`);
@@ -131,9 +117,6 @@ export async function workspaceAutonomy(
   if (flags.json) printJson(args);
   else print(`the dial of ${agent_id} in ${flags.space ?? args.workspace_id} is ${level}`);
 }
-
-export const loaded = ({ ask }: Pick<Admin, 'ask'>, workspace_id: string): Promise<Workspace> =>
-  ask<Workspace>('cortex.query.team.workspace', { workspace_id });
 
 /** What a rule is about, where it holds and what it says, one line each. */
 export function rulesTable(rules: readonly GuardRule[]): string {

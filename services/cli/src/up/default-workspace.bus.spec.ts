@@ -1,7 +1,7 @@
 import { teamService } from '@cortex/team';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Admin } from '../admin.js';
-import type { Workspace } from '../commands/workspace.js';
+import type { Workspace } from '../workspaces.js';
 import { runningHome, type RunningHome } from '../testing/running-home.js';
 import { DEFAULT_WORKSPACE, ensureDefaultWorkspace } from './default-workspace.js';
 

@@ -1,5 +1,5 @@
-import { isCortexError } from '@cortex/contracts/errors';
 import type { Admin } from '../admin.js';
+import { knownWorkspace, type Workspace } from '../workspaces.js';
 
 export const DEFAULT_WORKSPACE = 'default';
 const RULE = 'default-vendor-sync-write';
@@ -10,11 +10,6 @@ export interface Owner {
   sub: string;
 }
 
-interface Known {
-  members: { principal_id: string }[];
-  approval_mode: string | null;
-}
-
 /**
  * The workspace that an embedded installation begins with: its owner is an admin, and nothing asks, since its tickets are local and its only
  * person is the one who calls (architecture, ruling 15). Safe to repeat: what somebody has changed since stays, but the owner, who may have
@@ -22,7 +17,7 @@ interface Known {
  */
 export async function ensureDefaultWorkspace(ask: Admin['ask'], owner: Owner | null): Promise<void> {
   const workspace_id = DEFAULT_WORKSPACE;
-  const { members, approval_mode } = (await known(ask)) ?? (await made(ask));
+  const { members, approval_mode } = (await knownWorkspace({ ask }, workspace_id)) ?? (await made(ask));
   if (owner !== null) {
     const { person_id } = await ask<{ person_id: string }>('cortex.cmd.mcp-edge.register_person', { ...owner });
     if (!members.some(({ principal_id }) => principal_id === person_id))
@@ -35,16 +30,7 @@ export async function ensureDefaultWorkspace(ask: Admin['ask'], owner: Owner | n
   await ask('cortex.cmd.team.set_approval_mode', { workspace_id, mode: 'write' });
 }
 
-async function known(ask: Admin['ask']): Promise<Known | null> {
-  try {
-    return await ask<Known>('cortex.query.team.workspace', { workspace_id: DEFAULT_WORKSPACE });
-  } catch (error) {
-    if (isCortexError(error) && error.kind === 'not_found') return null;
-    throw error;
-  }
-}
-
-async function made(ask: Admin['ask']): Promise<Known> {
+async function made(ask: Admin['ask']): Promise<Pick<Workspace, 'members' | 'approval_mode'>> {
   await ask('cortex.cmd.team.upsert_workspace', { workspace_id: DEFAULT_WORKSPACE, name: 'Default' });
   return { members: [], approval_mode: null };
 }

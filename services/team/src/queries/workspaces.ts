@@ -1,4 +1,6 @@
-import { defineQuery } from '@cortex/service-kit';
+import type { Bus } from '@cortex/bus';
+import { EVENTS_STREAM } from '@cortex/contracts';
+import { BUS, defineQuery } from '@cortex/service-kit';
 import { z } from 'zod';
 import { workspaces as workspacesView } from '../projections/workspaces.projection.js';
 
@@ -7,7 +9,9 @@ export const workspaces = defineQuery({
   name: 'workspaces',
   input: z.object({}),
   async handle(_args, ctx) {
-    const db = await ctx.read(workspacesView);
+    // Whoever asks has often just made one, by a command of its own: up to what the log holds now.
+    const last = await ctx.get<Bus>(BUS).direct.last(EVENTS_STREAM, workspacesView.subject);
+    const db = await ctx.read(workspacesView, last?.seq);
     const rows = await db
       .selectFrom('workspaces as w')
       .leftJoin('memberships as m', 'm.workspace', 'w.id')
