@@ -115,6 +115,20 @@ it('a dial is of an agent in the workspace or in one space, and begins at actWit
     .then({ type: 'AutonomySet', data: { agent_id: 'coder', space_id: 's1', level: 'actFreely' } });
 });
 
+it('a dial of a space is recorded at whatever level: until then the one of the workspace holds there', () => {
+  const everywhere: GuardRulesEvent = {
+    type: 'AutonomySet',
+    data: { agent_id: 'coder', space_id: null, level: 'actFreely' },
+  };
+  const held = { agent_id: 'coder', space_id: 's1', level: 'actWithApproval' } as const;
+  given(everywhere)
+    .when({ type: 'SetAutonomy', ...held })
+    .then({ type: 'AutonomySet', data: held });
+  given(everywhere, { type: 'AutonomySet', data: held })
+    .when({ type: 'SetAutonomy', ...held })
+    .thenNothing();
+});
+
 it('stored commits fold for ever', () =>
   expect(foldHistories(guardrules, new URL('history/', import.meta.url))).toMatchObject({
     '0001-first.json': {

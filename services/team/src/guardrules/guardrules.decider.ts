@@ -54,7 +54,9 @@ export const guardrules = defineDecider<GuardRulesCommand, GuardRulesEvent, Guar
       }
       case 'SetAutonomy': {
         const { space_id, agent_id, level } = command;
-        const present = own(state.dials, dialKey(agent_id, space_id))?.level ?? 'actWithApproval';
+        // A space without a dial of its own goes by that of the workspace, so none of its levels is there before it is set.
+        const unset = space_id === null ? 'actWithApproval' : undefined;
+        const present = own(state.dials, dialKey(agent_id, space_id))?.level ?? unset;
         return present === level ? [] : [{ type: 'AutonomySet', data: { space_id, agent_id, level } }];
       }
     }
