@@ -104,6 +104,14 @@ describe('T04 the rights of a session', () => {
     expect(claimsOf(token)['scope']).toBe('mcp:cortex:read');
   });
 
+  it('lose in a fresh token what the person has lost since', async () => {
+    t.around.people.set('per_fallen', ['mcp:cortex:read', 'mcp:cortex:write', 'mcp:cortex:devices']);
+    const { session_id } = await t.open({ person_id: 'per_fallen' });
+    t.around.people.set('per_fallen', ['mcp:cortex:read']);
+    const { token } = await t.command<{ token: string }>('issue_token', { session_id });
+    expect(claimsOf(token)['scope']).toBe('mcp:cortex:read');
+  });
+
   it('reach into no workspace that does not exist or that the person does not belong to', async () => {
     expect(await errorOf(t.open({ workspace_id: 'nowhere' }))).toMatchObject({
       kind: 'not_found',
