@@ -37,8 +37,9 @@ export function argumentsGate(ctx: CallContext, world: GateWorld): GateResult {
   const { session } = input.caller;
   ctx.args = session === undefined ? given : withIdentity(given, tool, session);
   if (ctx.args !== given) ctx.args_json = JSON.stringify(ctx.args);
-  ctx.space_id = session?.space_id ?? session?.conversation_id ?? textOf(ctx.args, tool, 'space_id');
-  // Never of the arguments: whoever names an agent must not get its dial.
+  // An agent is where its token or its run says: whoever names a space or an agent must not get its mode, its rules and its dial.
+  ctx.space_id =
+    session === undefined ? textOf(ctx.args, tool, 'space_id') : (session.space_id ?? session.conversation_id);
   ctx.agent_id = session?.agent_id;
 
   const workspace = tool.announced.workspace === 'none' ? null : (textOf(ctx.args, tool, 'workspace_id') ?? null);
@@ -94,7 +95,9 @@ function membership(ctx: CallContext, { views }: GateWorld, workspace: string): 
         reason: 'workspace_not_found',
       }),
     );
-  return belongs(caller, workspace, known.members) ? undefined : denied(notAMember(caller, workspace));
+  if (!belongs(caller, workspace, known.members)) return denied(notAMember(caller, workspace));
+  if (ctx.agent_id !== undefined) ctx.space_id ??= views.activeRun(workspace, ctx.agent_id)?.space_id ?? undefined;
+  return undefined;
 }
 
 function notAMember({ session }: CallerContext, workspace: string): CortexError {

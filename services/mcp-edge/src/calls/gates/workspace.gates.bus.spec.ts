@@ -163,6 +163,32 @@ describe('an agent session', () => {
     };
   }
 
+  /** Of the agent `coder`. */
+  const dial = (space_id: string | null, level: 'proposeOnly' | 'actFreely') =>
+    told(
+      edge,
+      'team.guardrules',
+      { workspace: w },
+      { type: 'AutonomySet', data: { agent_id: 'coder', space_id, level } },
+    );
+  /** A run of the agent begins there. */
+  async function inSpace(space_id: string, agent_id: string): Promise<{ workspace: string; id: string }> {
+    const where = { workspace: w, id: `${w}-run` };
+    const data = {
+      run_id: where.id,
+      agent_id,
+      space_id,
+      conversation_id: null,
+      ticket_id: null,
+      mode: null,
+      prompt: '',
+      cost_cap_cents: null,
+      in_reply_to_agent_id: null,
+    };
+    await told(edge, 'session.run', where, { type: 'RunStarted', data });
+    return where;
+  }
+
   it('T85 acts in the workspace of its token, whatever workspace it names', async () => {
     await workspaceWith(edge, w, { members: [alice], approval_mode: 'write', rules: [rule({})] });
     await workspaceWith(edge, `${w}-other`, { members: [alice], approval_mode: 'yolo' });
@@ -193,22 +219,37 @@ describe('an agent session', () => {
     const refused = { reason: 'refused_by_mode' };
     expect(await asAgent({ workspace: w, mode: 'plan' })()).toMatchObject(refused);
     expect(await asAgent({ workspace: w, space_id: 's1', mode: 'chat' })({ space_id: 's2' })).toMatchObject(refused);
-    const run = { run_id: `${w}-run`, agent_id: 'coder' };
-    const started = {
-      space_id: 's1',
-      conversation_id: null,
-      ticket_id: null,
-      mode: null,
-      prompt: '',
-      cost_cap_cents: null,
-      in_reply_to_agent_id: null,
-    };
-    const where = { workspace: w, id: run.run_id };
-    await told(edge, 'session.run', where, { type: 'RunStarted', data: { ...run, ...started } });
+    const where = await inSpace('s1', 'coder');
     const coder = asAgent({ workspace: w, agent_id: 'coder', mode: 'chat' });
     expect(await coder()).toMatchObject(refused);
-    await told(edge, 'session.run', where, { type: 'RunFailed', data: { run_id: run.run_id, reason: 'spec' } });
+    await told(edge, 'session.run', where, { type: 'RunFailed', data: { run_id: where.id, reason: 'spec' } });
     expect(await coder()).toMatchObject({ workspace: w });
+  });
+  it('that names a space gets nothing of it: no looser mode, no rule, no dial', async () => {
+    await workspaceWith(edge, w, {
+      members: [alice],
+      approval_mode: 'write',
+      rules: [rule({ decision: 'deny' }), rule({ id: 'r2', scope_type: 'space', scope_id: 's1' })],
+      spaces: { s1: 'chat' },
+    });
+    expect(await asAgent({ workspace: w, mode: 'plan' })({ space_id: 's1' })).toMatchObject({
+      reason: 'refused_by_mode',
+    });
+    expect(await asAgent({ workspace: w })({ space_id: 's1' })).toMatchObject({ reason: 'denied_by_policy' });
+    expect(await asAgent({ workspace: w, space_id: 's1' })({})).toMatchObject({ workspace: w });
+    await setRule({ decision: 'prompt' });
+    await dial('s2', 'actFreely');
+    const coder = asAgent({ workspace: w, agent_id: 'coder' });
+    expect(await coder({ space_id: 's2' })).toMatchObject({ reason: 'approval_unavailable' });
+  });
+  it('whose token names no space is held by the dial of the one that its run is in', async () => {
+    await workspaceWith(edge, w, { members: [alice] });
+    await dial(null, 'actFreely');
+    await dial('s1', 'proposeOnly');
+    const coder = asAgent({ workspace: w, agent_id: 'coder' });
+    expect(await coder()).toMatchObject({ workspace: w, via: 'dial' });
+    await inSpace('s1', 'coder');
+    expect(await coder()).toMatchObject({ reason: 'denied_by_policy' });
   });
   it('T85 whose person is out of the workspace does nothing there, named or not', async () => {
     await workspaceWith(edge, w, { members: ['per_somebody'] });
@@ -217,20 +258,12 @@ describe('an agent session', () => {
   });
   it('an agent that is named in the arguments lends nobody its dial', async () => {
     await workspaceWith(edge, w, { members: [alice] });
-    const dial = { agent_id: 'coder', space_id: null, level: 'actFreely' as const };
-    await told(edge, 'team.guardrules', { workspace: w }, { type: 'AutonomySet', data: dial });
+    await dial(null, 'actFreely');
     expect(await asAgent({ workspace: w })({ agent_id: 'coder' })).toMatchObject({ reason: 'approval_unavailable' });
     expect(fault(await create({ agent_id: 'coder' }))).toMatchObject({ reason: 'approval_unavailable' });
   });
   it('is held by the dial of its agent, in the space before the workspace', async () => {
     await workspaceWith(edge, w, { members: [alice] });
-    const dial = (space_id: string | null, level: 'proposeOnly' | 'actFreely') =>
-      told(
-        edge,
-        'team.guardrules',
-        { workspace: w },
-        { type: 'AutonomySet', data: { agent_id: 'coder', space_id, level } },
-      );
     await dial(null, 'actFreely');
     await dial('s1', 'proposeOnly');
     const call = (space_id: string) => asAgent({ workspace: w, agent_id: 'coder', space_id });
