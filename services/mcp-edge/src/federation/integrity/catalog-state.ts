@@ -1,0 +1,52 @@
+import type { Definition, HoldReason, ItemKind, Seal } from '@cortex/contracts/definition';
+
+export interface Approved extends Definition {
+  /** ISO 8601. */
+  readonly since: string;
+  readonly by: string;
+  readonly seal?: Seal;
+}
+
+/** Why an item is not offered as it is declared. `partly`: it is, but for the hints and the scope in `changed`. */
+export interface Held {
+  readonly reasons: readonly HoldReason[];
+  readonly changed: readonly string[];
+  readonly since: string;
+  readonly partly: boolean;
+}
+
+export interface Item {
+  readonly kind: ItemKind;
+  readonly name: string;
+  readonly approved: Approved | null;
+  /** What is declared while it is held; null when what is approved is what is declared. */
+  readonly seen: Definition | null;
+  readonly held: Held | null;
+  readonly listed: boolean;
+  /** Was rolled back: nothing else is in force before somebody acknowledges it. */
+  readonly pinned: boolean;
+  /** Digests of what was approved before. */
+  readonly past: readonly string[];
+  /** `at` of the newest seal: an older one that is brought in again proves nothing. */
+  readonly sealed: string;
+}
+
+export interface CatalogState {
+  /** By kind and name; an item that left the list stays, so that being away approves nothing (threat T33). */
+  readonly items: Readonly<Record<string, Item>>;
+  readonly restarted: { readonly why: 'start_over' | 'signed_baseline'; readonly seal: Seal | null } | null;
+}
+
+/** Makes the proof of an approval; undefined while no private key is configured. */
+export type Sign = (kind: ItemKind, name: string, digest: string) => Seal;
+
+export interface Policy {
+  /** What becomes of a change: served and logged, or held back. */
+  readonly mode: 'warn' | 'block';
+  /** Whether a definition that is only written in another order is a change. */
+  readonly order: 'report' | 'block';
+  /** Whether a new item waits for somebody's approval. */
+  readonly pendingNew: boolean;
+}
+
+export const keyOf = ({ kind, name }: { kind: ItemKind; name: string }): string => `${kind}/${name}`;
