@@ -114,6 +114,17 @@ it('a limit is told again when it was raised and is crossed too', async () => {
   await set(billing, 1, 1000);
   await billing.use(session, { key: 'a', cost_usd: 2 });
   await eventually(async () => expect(await crossings(billing)).toEqual([' day 1']));
+  const told = async () => {
+    const { head } = await billing.app.send('cost_query', {}, { principal: { roles: ['operator'] } });
+    return (head as { meta?: Record<string, string[]> }).meta?.['cortex/budget_exceeded'];
+  };
+  expect(await told()).toEqual(['the daily budget of all projects (1 USD) is exceeded']);
+  await set(billing, 1.5, 1000);
+  await eventually(async () => (await limits(billing)).daily_usd === 1.5);
+  expect(await told()).toBeUndefined();
+  await set(billing, 0.5, 1000);
+  await eventually(async () => (await limits(billing)).daily_usd === 0.5);
+  expect(await told()).toEqual(['the daily budget of all projects (0.5 USD) is exceeded']);
   await set(billing, 5, 1000);
   await eventually(async () => (await limits(billing)).daily_usd === 5);
   await billing.use(session, { key: 'b', cost_usd: 2 });

@@ -86,12 +86,18 @@ export async function budgetNotes(ctx: ToolContext, project: string, seq: number
   return uses.filter(({ spent_usd, limit_usd }) => spent_usd > limit_usd).map(noteOf);
 }
 
-/** A sentence for each budget that was exceeded in these periods: the global one, and that of the project. */
+/**
+ * A sentence for each budget that was exceeded in these periods: the global one, and that of the project. What was exceeded
+ * and has been raised or taken away since is none.
+ */
 export async function exceededNotes(
   db: Kysely<BillingDb>,
   project: string | null,
   periods: readonly Period[],
+  limits: { global: Limits; project: Limits | null },
 ): Promise<string[]> {
+  const limitOf = ({ project: name, period }: { project: string; period: 'day' | 'month' }): number | undefined =>
+    (name === '' ? limits.global : limits.project)?.[period === 'day' ? 'daily_usd' : 'monthly_usd'];
   const rows = await db
     .selectFrom('overspends')
     .selectAll()
@@ -104,5 +110,9 @@ export async function exceededNotes(
     .orderBy('project')
     .orderBy('period')
     .execute();
-  return rows.map((row) => noteOf({ ...row, project: row.project || null }));
+  return rows.flatMap((row) => {
+    const limit_usd = limitOf(row);
+    if (limit_usd === undefined || row.limit_usd < limit_usd) return [];
+    return [noteOf({ project: row.project || null, period: row.period, limit_usd })];
+  });
 }

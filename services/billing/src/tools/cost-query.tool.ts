@@ -127,7 +127,7 @@ export const costQuery = defineTool({
       },
       entry_count: total('entries'),
     };
-    const notes = await exceededNotes(db, project, [day, month]);
+    const notes = await exceededNotes(db, project, [day, month], limits);
     return notes.length === 0 ? data : result(data, { meta: { 'cortex/budget_exceeded': notes } });
   },
 });
