@@ -94,7 +94,7 @@ export class People {
   }
 
   /**
-   * Who stands behind an agent's session; null for nobody and for somebody who was erased. What was read before serves while
+   * Who stands behind an agent's session; null for somebody who was erased. What was read before serves while
    * PostgreSQL is away; throws `unavailable` where nothing was.
    */
   async behind(person_id: string): Promise<PersonBehind | null> {

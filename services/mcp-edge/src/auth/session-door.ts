@@ -27,7 +27,7 @@ export interface SessionDoorOptions {
   bus: Bus;
   views: SessionViews;
   people: People;
-  /** Accepted `aud`: the canonical URI and its other names. */
+  /** Accepted `aud`: the canonical URI, by no other name. */
   audiences: readonly string[];
   log: (level: 'warn' | 'error', message: string, fields?: Record<string, unknown>) => void;
   onSkew?: () => void;
@@ -91,7 +91,7 @@ export class SessionDoor {
     const claims = held(said.data, started);
     const limit = expandScopes(started.scopes);
     const scopes = new Set([...verified.scopes].filter((scope) => limit.has(scope)));
-    const person = await people.behind(claims.sub);
+    const person = claims.sub === NOBODY ? null : await people.behind(claims.sub);
     const { kid, exp, jti, issuer, audiences } = verified;
     const audience = audiences.find((one) => this.options.audiences.includes(one)) ?? '';
     return { kid, exp, caller: agentCaller({ claims, scopes, person, issuer, audience, jti, exp }) };
