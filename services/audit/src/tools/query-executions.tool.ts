@@ -51,8 +51,8 @@ export const queryExecutions = defineTool({
   name: 'query_executions',
   title: 'List runs of agents',
   description:
-    'Lists runs of agents by status and project, newest first, with cost and turns; or shows one with the end of its output and its ' +
-    'tool calls. Shows what you may see: for an agent its session, what that started, and its project; for a person own sessions ' +
+    'Lists runs of agents by status and project, newest first, with cost and turns; or shows one with the beginning of what ' +
+    'it put out last and its tool calls. Shows what you may see: for an agent its session, what that started, and its project; for a person own sessions ' +
     'and own workspaces. Runs that ended more than 7 days ago are found by execution_id only.',
   tier: 'read',
   actions: [],

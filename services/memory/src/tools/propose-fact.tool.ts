@@ -13,9 +13,9 @@ import { memory } from '../projections/memory.projection.js';
  * Stores a fact in a domain, which it makes if it is new. The same content again counts as one more mention; of two facts of
  * a topic that read alike the stronger one stays.
  * Events: MemoryDomainCreated with MemoryAccessGranted per role; MemoryFactRecorded or MemoryFactReasserted;
- * MemoryConflictDetected and MemoryFactSuperseded per contradiction.
+ * MemoryConflictDetected and MemoryFactSuperseded per contradiction; MemoryFactsLinked per related fact.
  * Errors: permission_denied memory_permission_denied (domain), not_found (repo, agent_id, source_observation_ids),
- * invalid_argument (domain, valid_until), failed_precondition (topic).
+ * invalid_argument (domain, valid_until), failed_precondition and conflict revision_conflict (topic).
  */
 export const proposeFact = defineTool({
   name: 'propose_fact',
