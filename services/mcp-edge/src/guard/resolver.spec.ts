@@ -9,7 +9,7 @@ import {
   REGISTRY_CLASSES,
   REQUIRES_APPROVAL,
 } from '@cortex/contracts';
-import { type GuardCall, type GuardSituation, resolveGuard } from './resolver.js';
+import { type GuardCall, type GuardSituation, recordedSource, resolveGuard } from './resolver.js';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 let n = 0;
@@ -101,6 +101,15 @@ describe('enforcement of a deny', () => {
   it('advisory does not swallow a prompt of another class', () => {
     const advisory = rule({ action_class: 'gitCommit', enforcement: 'advisory' });
     expect(decide({ classes: ['gitCommit', 'gitPush'] }, { rules: [advisory] }).decision).toBe('prompt');
+  });
+  it('advisory stands in the record whatever else decides, and once', () => {
+    const advisory = rule({ id: 'r1', action_class: 'gitCommit', enforcement: 'advisory' });
+    const recorded = (...args: Parameters<typeof decide>) => recordedSource(decide(...args));
+    expect(recorded({ classes: ['gitCommit'] }, { rules: [advisory] })).toBe('rule:r1');
+    expect(recorded({ classes: ['gitCommit', 'gitPush'] }, { rules: [advisory] })).toBe('built-in advisory:rule:r1');
+    expect(recorded({ classes: ['gitCommit', 'gitPush'] }, { rules: [advisory], autonomy: 'actFreely' })).toBe(
+      'dial:actFreely advisory:rule:r1',
+    );
   });
   it('soft denies and may be lifted, hard may not', () => {
     expect(decide({}, { rules: [rule({ enforcement: 'soft' })] })).toMatchObject({ decision: 'deny', soft: true });

@@ -46,6 +46,10 @@ export interface Verdict {
   advisory: readonly string[];
 }
 
+/** What decided, as the record of the call has it: advisory rules that decided nothing stand behind it. */
+export const recordedSource = ({ source, advisory }: Verdict): string =>
+  [source, ...new Set(advisory.filter((rule) => rule !== source).map((rule) => `advisory:${rule}`))].join(' ');
+
 const enum Rank {
   allow,
   advisory,

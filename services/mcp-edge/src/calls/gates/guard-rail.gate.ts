@@ -1,7 +1,7 @@
 import { failedPrecondition, permissionDenied } from '@cortex/contracts';
 import type { Confirmation } from '../../guard/confirmation.js';
 import { facetsOf } from '../../guard/facets.js';
-import { resolveGuard, type Verdict } from '../../guard/resolver.js';
+import { recordedSource, resolveGuard, type Verdict } from '../../guard/resolver.js';
 import type { CallContext, GateResult, Refusal } from '../call-context.js';
 import type { GateWorld } from '../gates.js';
 import { denied } from '../refusals.js';
@@ -37,7 +37,7 @@ function decide(ctx: CallContext, world: GateWorld): GateResult {
     },
   );
   ctx.decision = verdict.decision;
-  ctx.source = verdict.source;
+  ctx.source = recordedSource(verdict);
   if (verdict.decision === 'allow') return undefined;
   if (verdict.decision === 'deny' && !verdict.soft) return denied(deniedByPolicy(tool.name, verdict));
   const question = {
