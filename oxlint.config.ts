@@ -97,13 +97,14 @@ export default defineConfig({
         '**/*.config.ts',
         'services/cli/src/**',
         'libs/{embedded,testing}/src/**',
+        'examples/**',
         '**/*.spec.ts',
       ],
       rules: { 'node/no-process-env': 'off' },
     },
     {
       // Programs that a person reads.
-      files: ['services/cli/src/**', 'services/device-client/src/main.ts'],
+      files: ['services/cli/src/**', 'services/device-client/src/main.ts', 'examples/**'],
       rules: { 'eslint/no-console': 'off' },
     },
   ],

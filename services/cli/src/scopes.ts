@@ -11,5 +11,15 @@ export const KNOWN_SCOPES: ReadonlyMap<string, string> = new Map([
   [SCOPES.admin, 'operate Cortex: everything of everybody'],
 ]);
 
+/** `mcp:<domain>:<action>` and the like: parts with a colon between them. */
+const BACKEND_SCOPE = /^[a-z][a-z0-9+.-]*(?::[\w./*-]+)+$/;
+const OWN = 'mcp:cortex:';
+
+/** Whether a scope can be granted: one of Cortex, or one that a backend may ask for, whose words nobody here knows. */
+export const isScope = (text: string): boolean =>
+  KNOWN_SCOPES.has(text) || (BACKEND_SCOPE.test(text) && !text.startsWith(OWN));
+
+export const meaningOf = (scope: string): string => KNOWN_SCOPES.get(scope) ?? 'use tools of a backend, in your name';
+
 /** Scopes of whoever asks for none. */
 export const OWNER_SCOPES = [SCOPES.read, SCOPES.write, SCOPES.devices].join(' ');

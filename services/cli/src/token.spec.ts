@@ -31,6 +31,12 @@ it('refuses a scope that is unknown, and names those that are known', () => {
   expect(make).toThrow(expect.objectContaining({ exitCode: EXIT.usage }));
 });
 
+it('gives scopes of backends, which nobody here knows, and takes none for a slip in one of Cortex', () => {
+  const granted = (scopes: string) => scopeOf(makeToken(home, {}, { scopes }));
+  expect(granted('mcp:demo:read, mcp:cortex:read mcp:demo:write')).toBe('mcp:demo:read mcp:cortex:read mcp:demo:write');
+  expect(() => granted('mcp:cortex:raed')).toThrow(/unknown: mcp:cortex:raed/);
+});
+
 it('knows every scope of Cortex', () => {
   expect([...KNOWN_SCOPES.keys()].toSorted()).toEqual(Object.values<string>(SCOPES).toSorted());
 });

@@ -3,7 +3,7 @@ import type { Secrets } from '@cortex/service-kit';
 import { CliError, EXIT } from './exit.js';
 import type { Home } from './home.js';
 import { publicPorts } from './ports.js';
-import { KNOWN_SCOPES, OWNER_SCOPES } from './scopes.js';
+import { isScope, KNOWN_SCOPES, OWNER_SCOPES } from './scopes.js';
 import { readSecrets } from './secrets.js';
 import { productionRefused } from './up/issuer.js';
 import { readState } from './up/state.js';
@@ -45,10 +45,13 @@ export function makeToken(home: Home, env: NodeJS.ProcessEnv, options: TokenOpti
 /** Of `--scopes`, separated by blanks or commas; without it what the owner of a home has. */
 export function parseScopes(text: string = OWNER_SCOPES): string[] {
   const scopes = text.split(/[\s,]+/).filter(Boolean);
-  const unknown = scopes.filter((one) => !KNOWN_SCOPES.has(one));
+  const unknown = scopes.filter((one) => !isScope(one));
   if (unknown.length === 0) return scopes;
   const known = [...KNOWN_SCOPES.keys()].join(' ');
-  throw new CliError(`--scopes names what is unknown: ${unknown.join(' ')}; use some of ${known}`, EXIT.usage);
+  throw new CliError(
+    `--scopes names what is unknown: ${unknown.join(' ')}; use some of ${known}, or one of a backend such as mcp:demo:read`,
+    EXIT.usage,
+  );
 }
 
 /** The line that makes Claude Code a client of this endpoint. */

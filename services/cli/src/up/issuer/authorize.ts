@@ -1,5 +1,5 @@
 import type { Provider } from 'oidc-provider';
-import { KNOWN_SCOPES, OWNER_SCOPES } from '../../scopes.js';
+import { isScope, OWNER_SCOPES } from '../../scopes.js';
 import { messagePage } from './page.js';
 import { isLoopback } from './resource.js';
 
@@ -9,8 +9,9 @@ export const PROTOCOL_SCOPES = ['openid', 'offline_access'];
 const UNKNOWN_CLIENT =
   'If it logged in here before, let the client forget its registration, then start again in the client.';
 
-export const knownOf = (scope: unknown): string[] =>
-  typeof scope === 'string' ? scope.split(' ').filter((one) => KNOWN_SCOPES.has(one)) : [];
+/** Those of the text that can be granted. */
+export const grantable = (scope: unknown): string[] =>
+  typeof scope === 'string' ? scope.split(' ').filter(isScope) : [];
 
 interface Answer {
   set(name: string, value: string): void;

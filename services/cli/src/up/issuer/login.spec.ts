@@ -29,13 +29,23 @@ describe('a login', () => {
   });
 
   it('gives the scopes that were asked for and are known, and no other', async () => {
-    const { tokens } = await issuer.login({ scope: 'mcp:cortex:read mcp:other:all offline_access', prompt: 'consent' });
+    const { tokens } = await issuer.login({ scope: 'mcp:cortex:read mcp:cortex:all offline_access', prompt: 'consent' });
     expect(tokens.scope).toBe('mcp:cortex:read');
     expect([...(await issuer.verified(tokens.access_token)).scopes]).toEqual(['mcp:cortex:read']);
   });
 
+  it('gives scopes of backends too, which the page shows, and keeps them when the token is renewed', async () => {
+    const scope = 'mcp:cortex:read mcp:demo:write';
+    const client = await issuer.client();
+    const code = await client.code(issuer.loginCode, { scope });
+    const { body } = await client.exchange(code);
+    expect(body.scope).toBe(scope);
+    const renewed = await client.token({ grant_type: 'refresh_token', refresh_token: body.refresh_token });
+    expect([...(await issuer.verified(renewed.body.access_token)).scopes].toSorted()).toEqual(scope.split(' '));
+  });
+
   it('tells a client that asks for unknown scopes alone which ones there are', async () => {
-    const { page } = await issuer.waiting({ scope: 'mcp:other:all' });
+    const { page } = await issuer.waiting({ scope: 'mcp:cortex:all' });
     expect(page.left?.searchParams.get('error')).toBe('invalid_scope');
     expect(page.left?.searchParams.get('error_description')).toContain('mcp:cortex:read');
   });

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errors, type Provider } from 'oidc-provider';
-import { knownOf, PROTOCOL_SCOPES } from './authorize.js';
+import { grantable, PROTOCOL_SCOPES } from './authorize.js';
 import type { LoginCode } from './login-code.js';
 import { loginPage, messagePage, type Html } from './page.js';
 
@@ -23,7 +23,7 @@ export class Login {
         'This login waits no longer: it was finished, took too long, belongs to another browser, or Cortex was restarted.';
       return send(res, 400, messagePage('Start again', `${text} Start it again in the client.`));
     }
-    const scopes = knownOf(waiting.params['scope']);
+    const scopes = grantable(waiting.params['scope']);
     if (req.method !== 'POST') return this.#show(res, 200, waiting, scopes);
     const form = await bodyOf(req);
     if (form === null) return send(res, 413, messagePage('Too much', 'The form holds more than a login code.'));

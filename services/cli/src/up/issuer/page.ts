@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { KNOWN_SCOPES } from '../../scopes.js';
+import { meaningOf } from '../../scopes.js';
 import { isLoopback } from './resource.js';
 
 const STYLE = `
@@ -54,7 +54,7 @@ export function loginPage({ clientName, clientId, redirectUri, scopes, problem }
   <dt>It continues at</dt>
   <dd><code>${escape(redirectUri)}</code></dd>
   <dt>It would be allowed to</dt>
-  ${scopes.map((scope) => `<dd>${escape(KNOWN_SCOPES.get(scope) ?? '')} <code>${escape(scope)}</code></dd>`).join('\n  ')}
+  ${scopes.map((scope) => `<dd>${escape(meaningOf(scope))} <code>${escape(scope)}</code></dd>`).join('\n  ')}
   <dt>Its id</dt>
   <dd><code>${escape(clientId)}</code></dd>
 </dl>

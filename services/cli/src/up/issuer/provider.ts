@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Secrets } from '@cortex/service-kit';
 import { errors, interactionPolicy, Provider, type JWK, type KoaContextWithOIDC } from 'oidc-provider';
 import { KNOWN_SCOPES } from '../../scopes.js';
-import { begin, knownOf, PROTOCOL_SCOPES, showError } from './authorize.js';
+import { begin, grantable, PROTOCOL_SCOPES, showError } from './authorize.js';
 import { LOGIN, ROUTES } from './front.js';
 import { RefreshGrace } from './refresh-grace.js';
 import { GRANT_TYPES, tidyRegistration } from './registration.js';
@@ -67,8 +67,11 @@ export function makeProvider(options: ProviderOptions): Provider {
         useGrantedResource: () => true,
         getResourceServerInfo: ({ oidc }, resource) => {
           if (!isOurs(resource)) throw new errors.InvalidTarget(`resource is not this server; ask for ${canonicalUri}`);
-          const scope = [...KNOWN_SCOPES.keys()].join(' ');
-          if (oidc.route === 'authorization' && knownOf(oidc.params?.['scope']).length === 0) {
+          const { AuthorizationCode: code, RefreshToken: refresh } = oidc.entities;
+          // Those of backends are not known here, so what was asked for counts; what was granted is in the grant.
+          const asked = [oidc.params?.['scope'], code?.scope, refresh?.scope].flatMap(grantable);
+          const scope = [...new Set([...KNOWN_SCOPES.keys(), ...asked])].join(' ');
+          if (oidc.route === 'authorization' && grantable(oidc.params?.['scope']).length === 0) {
             throw new errors.InvalidScope(`scope names none that is known here; ask for some of ${scope}`, scope);
           }
           return { scope, audience, accessTokenFormat: 'jwt', jwt: { sign: { alg: 'RS256' } }, accessTokenTTL: HOUR_S };
