@@ -108,7 +108,9 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     isCall: false,
     async serve({ caller }, { bus }) {
       inGroup(caller, 'cortex-core');
-      const all = await askService(bus, 'remote-ops', 'query', 'devices', asked(caller, {}));
+      // A machine that is not open to a session does not exist for it.
+      const args = { reachable: caller.session !== undefined };
+      const all = await askService(bus, 'remote-ops', 'query', 'devices', asked(caller, args));
       const online = (all as { devices: { name: string; online: boolean }[] }).devices.filter((one) => one.online);
       return { status: 200, body: { devices: online.map(({ name }) => name) } };
     },

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { answer, readRequest } from '@cortex/bus';
+import type { BusRequest, ServiceName } from '@cortex/contracts';
 import { eventually } from '@cortex/testing';
 import { defineCommand, defineService } from '@cortex/service-kit';
 import { z } from 'zod';
@@ -64,6 +66,10 @@ afterAll(async () => {
   await edge[Symbol.asyncDispose]();
 });
 
+const busOf = async (service: ServiceName) => {
+  const bus = await edge.nats.busAs(service);
+  return Object.assign(bus, { [Symbol.asyncDispose]: () => bus.close() });
+};
 /** In a workspace, to which the sample tools belong. */
 const open = (sid: string, more: Parameters<TestSessions['open']>[1] = {}) =>
   sessions.open(sid, { workspace: 'w1', person_id: null, ...more });
@@ -319,6 +325,29 @@ it('a service that is away is named in our words, and with nothing of the bus', 
     error: 'remote-ops is away and nothing was changed; try again in a moment',
     kind: 'unavailable',
   });
+});
+
+it('a session is told of the machines that it may reach, the operator of all, and of those that are online', async () => {
+  await using bus = await busOf('remote-ops');
+  const asked: BusRequest[] = [];
+  bus.subscribe('cortex.query.remote-ops.devices', (message) => {
+    void readRequest(bus, message).then((request) => {
+      asked.push(request);
+      const devices = [
+        { name: 'lab', online: true },
+        { name: 'off', online: false },
+      ];
+      return answer(bus, message, JSON.stringify({ ok: true, data: { devices } }));
+    });
+  });
+  const devices = (token: string) =>
+    client.ask({ method: 'GET', path: '/webhook/devices', token: null, headers: { 'x-cortex-token': token } });
+  await eventually(async () => expect((await devices(SECRET)).json).toEqual({ devices: ['lab'] }));
+  expect((await devices(await tokenOf('s1'))).json).toEqual({ devices: ['lab'] });
+  expect(asked.slice(-2)).toMatchObject([
+    { args: { reachable: false }, principal: { type: 'system' } },
+    { args: { reachable: true }, scope: { session_id: 's1' }, workspace_id: 'w1' },
+  ]);
 });
 
 it('a group that a session was started without has no route for it', async () => {

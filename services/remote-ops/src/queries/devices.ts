@@ -4,16 +4,18 @@ import { DeviceHub } from '../adapters/device-hub.js';
 import { Machines } from '../adapters/machines.js';
 import { devices as devicesView } from '../projections/devices.projection.js';
 
-/** Every machine of machines.json and every one that was added, in name order. */
+/** Every machine of machines.json and every one that was added, in name order; for who asks so those that the caller may reach. */
 export const devices = defineQuery({
   name: 'devices',
-  input: z.object({}),
-  async handle(_args, ctx) {
+  input: z.object({ reachable: z.boolean().default(false).describe('Only those that the caller may reach') }),
+  async handle({ reachable }, ctx) {
     const hub = ctx.get(DeviceHub);
     const machines = ctx.get(Machines);
     const rows = await (await ctx.read(devicesView)).selectFrom('devices').selectAll().execute();
     const known = new Map(rows.map((row) => [row.name, row]));
-    const names = [...new Set([...machines.all().keys(), ...known.keys()])].sort();
+    const names = [...new Set([...machines.all().keys(), ...known.keys()])]
+      .filter((name) => !reachable || machines.for(name, ctx) !== undefined)
+      .sort();
     return {
       devices: names.map((name) => {
         const row = known.get(name);

@@ -106,4 +106,13 @@ it('T69 names only machines that the caller may reach', async () => {
     ).devices;
   await eventually(async () => expect(await names('per_9')).toEqual(['hidden', 'open']));
   expect(await names('per_1')).toEqual(['open']);
+  const known = async (args: Record<string, unknown>) =>
+    (
+      await fleet.app.ask<{ devices: { name: string }[] }>('query', 'devices', args, {
+        from: 'mcp-edge',
+        principal: { id: 'per_1' },
+      })
+    ).devices.map(({ name }) => name);
+  expect(await known({ reachable: true })).toEqual(['open']);
+  expect(await known({})).toContain('hidden');
 });
