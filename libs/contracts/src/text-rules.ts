@@ -11,8 +11,8 @@ const SNIPPET = 120;
 /** Of a joined emoji, or the sign that asks for its coloured form: where these stand they are seen. */
 const SEEN_JOINER =
   /(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\u{FE0F}])\u{200D}(?=\p{Extended_Pictographic})|(?<=\p{Extended_Pictographic})\u{FE0F}|(?<=[0-9#*])\u{FE0F}(?=\u{20E3})/gu;
-// oxlint-disable-next-line no-misleading-character-class -- single characters are looked for, what they combine with or not
 const INVISIBLE =
+  // oxlint-disable-next-line no-misleading-character-class -- single characters are looked for, whatever they combine with
   /[\u00AD\u061C\u180E\u200B-\u200F\u2028\u2029\u202F\u205F-\u2064\uFEFF\uFFF9-\uFFFB\uFE00-\uFE0F\u{E0000}-\u{E007F}]/u;
 const BIDI = /[\u202A-\u202E\u2066-\u2069]/u;
 /** All controls but tab and the line breaks; a carriage return alone overwrites its line on a terminal. */
