@@ -27,8 +27,10 @@ interface Entry {
   /** Of workspace, tool and arguments. */
   fingerprint: string;
   call_id: string;
-  /** Milliseconds since 1970 after which a call without a result counts as lost and is sent again. */
+  /** Milliseconds since 1970 after which a call without a result counts as lost; 0: it came to nothing and may be sent again. */
   until: number;
+  /** Nobody knows what it came to, and nobody may find out by sending it again. */
+  unknown?: true;
   /** What the call came to, sealed, since a result may hold a secret; a large one lies in a blob. Missing while the call runs. */
   sealed?: string | BlobRef;
 }
@@ -44,7 +46,8 @@ const GRACE_MS = 2_000;
 
 /**
  * The same key of the same caller gives the first result again, for a day, and no second effect. The gates have been passed before a stored
- * result is given, so a key does not outlive a lost right (threat T17). Source: architecture, section 11.2.
+ * result is given, so a key does not outlive a lost right (threat T17). A lost call of an own tool is sent again, since its commit ids make that
+ * harmless; one of a backend is not, since nothing does. Source: architecture, section 11.2; gateway, section 13.6.
  */
 export class Idempotency {
   readonly #bucket: KvBucket;
@@ -63,17 +66,22 @@ export class Idempotency {
     const at = hashedToken(JSON.stringify([caller_hash, key]));
     const entry: Entry = {
       v: 1,
-      fingerprint: sha256Hex(JSON.stringify([ctx.workspace, tool.name, ctx.args_json])),
+      fingerprint: sha256Hex(JSON.stringify([ctx.workspace, identityOf(tool), ctx.args_json])),
       call_id: ctx.call_id,
       until: Date.now() + tool.announced.deadline_ms + GRACE_MS,
     };
-    const taken = await this.#take(at, entry, ctx);
+    const taken = await this.#take(at, entry, ctx, tool.federated === undefined);
     if ('stored' in taken) return this.#give(taken.stored, sealedFor(ctx));
-    return this.#keep(at, entry, taken.revision, sealedFor(ctx), work);
+    return this.#keep(at, entry, taken.revision, sealedFor(ctx), tool, work);
   }
 
   /** The right to run, or what the first call with the key came to. */
-  async #take(at: string, entry: Entry, ctx: CallContext): Promise<{ revision: number } | { stored: Entry }> {
+  async #take(
+    at: string,
+    entry: Entry,
+    ctx: CallContext,
+    harmless: boolean,
+  ): Promise<{ revision: number } | { stored: Entry }> {
     const giveUp = performance.now() + entry.until - Date.now();
     const settled = performance.now() + SETTLE_MS;
     let claimed = false;
@@ -83,7 +91,7 @@ export class Idempotency {
         known = await this.#bucket.get(at);
         // The acknowledgement of our own claim was lost.
         if (claimed && known?.json<Entry>().call_id === entry.call_id) return { revision: known.revision };
-        const revision = await this.#claim(at, entry, known);
+        const revision = await this.#claim(at, entry, known, harmless);
         if (revision !== undefined) return { revision };
       } catch (error) {
         if (!isCortexError(error) || !isRetryable(error.kind)) throw error;
@@ -103,6 +111,7 @@ export class Idempotency {
             reason: 'idempotency_mismatch',
           });
         if (first.sealed !== undefined) return { stored: first };
+        if (first.unknown === true || (!harmless && isLost(first))) throw outcomeUnknown();
       }
       if (ctx.input.cancel.cancelled) throw cancelled(undefined, 'the call was cancelled', '');
       if (performance.now() > giveUp)
@@ -117,11 +126,14 @@ export class Idempotency {
   }
 
   /** The entry's revision when it is ours now; undefined when somebody else's stands there. */
-  async #claim(at: string, entry: Entry, known: KvEntry | null): Promise<number | undefined> {
-    const lost = known?.json<Entry>();
+  async #claim(at: string, entry: Entry, known: KvEntry | null, harmless: boolean): Promise<number | undefined> {
+    const first = known?.json<Entry>();
     const free =
-      lost === undefined ||
-      (lost.fingerprint === entry.fingerprint && lost.sealed === undefined && lost.until < Date.now());
+      first === undefined ||
+      (first.fingerprint === entry.fingerprint &&
+        first.sealed === undefined &&
+        first.unknown === undefined &&
+        (first.until === 0 || (harmless && isLost(first))));
     if (!free) return undefined;
     try {
       return known === null
@@ -138,6 +150,7 @@ export class Idempotency {
     entry: Entry,
     revision: number,
     context: SealContext,
+    { federated }: EdgeTool,
     work: () => Promise<Delivered>,
   ): Promise<Delivered> {
     const { fingerprint } = entry;
@@ -155,12 +168,17 @@ export class Idempotency {
       const final =
         wire !== undefined && !isRetryable(wire.kind) && wire.kind !== 'cancelled' && wire.kind !== 'internal';
       // Not awaited when it is a release: what became of the call is to be told at once.
-      if (final) await keep({ fingerprint, error: wire }, '');
+      if (federated !== undefined && isUnknown(error))
+        await this.#write(at, () => this.#bucket.update(at, JSON.stringify({ ...entry, unknown: true }), revision));
+      else if (final) await keep({ fingerprint, error: wire }, '');
       else void this.#release(at, entry, revision);
       throw error;
     }
-    const { is_error, meta, members } = delivered;
-    await keep({ fingerprint, is_error, ...(meta && { meta }) }, members);
+    const { is_error, meta, members, fault, result_type } = delivered;
+    // Questions to the client are no result either: its answers come with the same key.
+    const open = result_type !== undefined || (fault !== undefined && isRetryable(fault.kind));
+    if (open) void this.#release(at, entry, revision);
+    else await keep({ fingerprint, is_error, ...(meta && { meta }) }, members);
     return delivered;
   }
 
@@ -217,6 +235,23 @@ export class Idempotency {
     return { members: plain.subarray(plain.indexOf(LF) + 1), is_error, ...(meta && { meta }) };
   }
 }
+
+const isLost = ({ until, sealed }: Entry): boolean => until !== 0 && sealed === undefined && until < Date.now();
+
+/** The backend may have done it: the connection broke, the time was over, or its caller left. */
+const isUnknown = (error: unknown): boolean =>
+  !isCortexError(error) || error.kind === 'cancelled' || error.details?.['outcome'] === 'unknown';
+
+const outcomeUnknown = (): CortexError =>
+  conflict(
+    'cortex/idempotencyKey',
+    'was used for a call that got no answer, and whether that took effect is unknown',
+    'look before you send it again with a new key',
+  );
+
+/** No prefix lends the key of one tool to another. */
+const identityOf = ({ name, federated }: EdgeTool): string =>
+  federated === undefined ? name : `${federated.backend.id}/${federated.original}`;
 
 const sealedFor = ({ input }: CallContext): SealContext => ({
   purpose: 'result',

@@ -7,6 +7,8 @@ export interface RpcError {
   code: number;
   message: string;
   data?: unknown;
+  /** HTTP status where the transport can still say it; 200 without one. */
+  status?: number;
 }
 type Failure = Exclude<BackendAnswer, { kind: 'result' }>;
 
@@ -96,7 +98,14 @@ function refusal(
   return failure(kind, `Backend ${status}${short}`, { status, backendError: backendError ?? null });
 }
 
-function failure(kind: ErrorKind, message: string, data?: unknown, more: Record<string, unknown> = {}): CortexError {
-  const rpc: RpcError = { code: RPC.internal, message, ...(data !== undefined && { data }) };
+/** An error that is told as one of JSON-RPC; `more` are further details for our own side. */
+export function failure(
+  kind: ErrorKind,
+  message: string,
+  data?: unknown,
+  more: Record<string, unknown> = {},
+  as: Pick<RpcError, 'code' | 'status'> = { code: RPC.internal },
+): CortexError {
+  const rpc: RpcError = { ...as, message, ...(data !== undefined && { data }) };
   return new CortexError(kind, undefined, message, '', { details: { rpc, ...more } });
 }

@@ -5,6 +5,8 @@ import type { EdgeTool } from '../catalog/edge-tool.js';
 import type { EdgeLog } from '../seams.js';
 import { BackendClient, type PendingAnswer } from './client.js';
 import type { ReadSchemas } from './declarations.js';
+import { contextText } from '../methods/context.js';
+import type { RoundTrips } from '../methods/round-trips.js';
 import { FederatedOffer } from './offer.js';
 import { deliveredOf, type ErrorStyle } from './results.js';
 import { Shelf } from './shelf.js';
@@ -31,6 +33,7 @@ export interface FederationOptions {
   readonly review: Review;
   readonly digestOf: DigestOf;
   readonly readSchemas: ReadSchemas;
+  readonly roundTrips: RoundTrips;
 }
 
 /** A change of what the backends offer, by the kind of list that it shows in. */
@@ -67,8 +70,13 @@ export class Federation {
       const rules = { backend, builtins, production: settings.production, readSchemas };
       this.#shelves.set(backend.id, new Shelf({ backend, client, rules, review, log, requestId: callId }));
     }
-    const max = settings.CORTEX_TOOL_NAME_MAX;
-    this.#offer = new FederatedOffer({ max, digestOf, reserves: (name) => catalog.reserves(name), log });
+    this.#offer = new FederatedOffer({
+      max: settings.CORTEX_TOOL_NAME_MAX,
+      longestMs: settings.CORTEX_BACKEND_MAX_STREAM_MS,
+      digestOf,
+      reserves: (name) => catalog.reserves(name),
+      log,
+    });
     this.#asked = backends.length === 0;
   }
 
@@ -104,13 +112,16 @@ export class Federation {
 
   /** One call of a tool. Everything about the tool was worked out when it was declared. */
   async ask(ctx: CallContext, tool: FederatedTool): Promise<Delivered> {
-    const { caller, meta, events, era, revision } = ctx.input;
+    const { caller, meta, events, era, revision, client: said, name } = ctx.input;
     const { backend } = tool;
     const { client } = this.#shelfOf(backend.id);
+    const { roundTrips } = this.options;
+    const bound = { backend, item: tool.original, method: 'tools/call', caller, args: ctx.args };
+    const opened = roundTrips.opened(bound, said);
     const pending = client.call({
       method: tool.original,
       params: ctx.args_json,
-      context: `{"requestId":"${ctx.call_id}","era":"${era}","protocolVersion":"${revision}","wantsProgress":${meta.progress_token !== undefined},"toolName":${JSON.stringify(ctx.input.name)}}`,
+      context: contextText({ requestId: ctx.call_id, era, revision, meta, client: said, opened, toolName: name }),
       as: caller,
       requestId: ctx.call_id,
       ...(meta.idempotency_key !== undefined && { idempotencyKey: meta.idempotency_key }),
@@ -127,7 +138,8 @@ export class Federation {
           { call_id: ctx.call_id, backend: backend.id, tool: tool.exposed, why: answer.why },
           'a backend sent an invalid response',
         );
-      return deliveredOf(tool, answer, caller, this.options.settings.CORTEX_BACKEND_ERROR_STYLE);
+      const style = this.options.settings.CORTEX_BACKEND_ERROR_STYLE;
+      return deliveredOf(tool, answer, caller, style, (value) => roundTrips.asked(bound, said, value));
     } finally {
       this.#running.delete(ctx.call_id);
     }

@@ -28,8 +28,15 @@ const FEDERATED_BLOCK = 3;
 const UNTOUCHED: Arguments = { check: (args) => args };
 const NO_FIELDS: ReadonlySet<string> = new Set();
 
+export interface ListingExtras {
+  /** Exposed name of the tool that takes the place of a deprecated one. */
+  readonly replacement: string | undefined;
+  /** Milliseconds of the longest stream: no call is under way for longer. */
+  readonly longestMs: number;
+}
+
 /** A tool of a backend as the edge keeps its own ones: everything that lists and calls need is worked out here, once per definition. */
-export function federatedEdgeTool(tool: FederatedTool, replacement: string | undefined): EdgeTool {
+export function federatedEdgeTool(tool: FederatedTool, { replacement, longestMs }: ListingExtras): EdgeTool {
   const { backend, exposed, annotations = {}, requiredScopes } = tool;
   const description = described(tool, replacement);
   const readOnly = annotations['readOnlyHint'] === true;
@@ -45,7 +52,8 @@ export function federatedEdgeTool(tool: FederatedTool, replacement: string | und
     scopes: [...requiredScopes],
     builtin: false,
     untrusted: true,
-    deadline_ms: tool.timeoutMs ?? backend.timeoutMs,
+    // A call that streams goes on while it says something.
+    deadline_ms: Math.max(longestMs, tool.timeoutMs ?? backend.timeoutMs),
     input_schema: tool.inputSchema,
     output_schema: tool.outputSchema ?? {},
   };

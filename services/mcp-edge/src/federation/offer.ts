@@ -8,6 +8,8 @@ import type { Backend, DeclaredTool, DigestOf, FederatedCatalog, FederatedTool, 
 export interface OfferOptions {
   /** Characters of the longest exposed name. */
   readonly max: number;
+  /** Milliseconds of the longest stream. */
+  readonly longestMs: number;
   readonly digestOf: DigestOf;
   readonly reserves: (name: string) => boolean;
   readonly log: EdgeLog;
@@ -111,7 +113,7 @@ export class FederatedOffer {
   ): EdgeTool {
     const before = this.#made.get(declared);
     const federated: FederatedTool = { ...declared, ...more, digest: this.options.digestOf(declared) };
-    const made = federatedEdgeTool(federated, replacement);
+    const made = federatedEdgeTool(federated, { replacement, longestMs: this.options.longestMs });
     if (before !== undefined && isSame(before, made)) return before;
     this.#made.set(declared, made);
     return made;

@@ -12,7 +12,8 @@ export type ErrorStyle = 'result' | 'rpc';
 type Json = Record<string, unknown>;
 
 /**
- * The answer of a backend to `tools/call` as the inside of a CallToolResult. Throws the error of section 7.2 where there is no result.
+ * The answer of a backend to `tools/call` as the inside of a CallToolResult, or of the questions that `ask` makes of its own. Throws the
+ * error of section 7.2 where there is neither.
  * Source: gateway, sections 12.5, 12.7 and 14.2.
  */
 export function deliveredOf(
@@ -20,8 +21,16 @@ export function deliveredOf(
   answer: BackendAnswer,
   caller: CallerContext,
   style: ErrorStyle,
+  ask: (value: Json) => object,
 ): Delivered {
   const told = toldBy(tool.backend, caller);
+  if (answer.kind === 'result' && answer.native && isQuestion(answer.value))
+    return {
+      members: JSON.stringify(ask(answer.value)).slice(1, -1),
+      is_error: false,
+      result_type: 'input_required',
+      meta: provenanceOf(tool),
+    };
   if (answer.kind === 'result') return answer.native ? native(tool, answer, told) : wrapped(tool, answer, told);
   if (answer.kind === 'refused' && isBusiness(answer.status) && style === 'result') {
     const { status, body } = answer;
@@ -79,7 +88,7 @@ function native(
 const OWN_MEMBERS = new Set(['content', 'isError', '_meta', 'resultType']);
 
 /** Every text that a model would read, told as this caller may be told. */
-function toldBlock(block: Json, told: (text: string) => string): Json {
+export function toldBlock(block: Json, told: (text: string) => string): Json {
   if (block['type'] === 'text') return { ...block, text: told(String(block['text'])) };
   const resource = block['resource'] as Json | undefined;
   if (block['type'] !== 'resource' || typeof resource?.['text'] !== 'string') return block;
@@ -99,7 +108,8 @@ function resultFault(value: unknown): string | undefined {
   return content.every(isBlock) ? undefined : 'content of its result holds what is no block';
 }
 
-function isBlock(block: unknown): boolean {
+/** Whether a value is a block of content of the protocol. */
+export function isBlock(block: unknown): block is Json {
   if (!isObject(block)) return false;
   const text = (key: string): boolean => typeof block[key] === 'string';
   switch (block['type']) {
@@ -119,6 +129,8 @@ function isBlock(block: unknown): boolean {
       return false;
   }
 }
+
+const isQuestion = (value: unknown): value is Json => isObject(value) && value['resultType'] === 'input_required';
 
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
