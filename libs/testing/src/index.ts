@@ -16,6 +16,7 @@ export {
   type StartOptions,
 } from './start-service.js';
 export { startsWithoutTools } from './starts-without-tools.js';
+export { wholeRegistry } from './whole-registry.js';
 export {
   counter,
   counterVersions,

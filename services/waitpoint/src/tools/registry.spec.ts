@@ -1,19 +1,9 @@
-import { readdirSync } from 'node:fs';
+import { wholeRegistry } from '@cortex/testing';
 import { expect, it } from '@jest/globals';
 import { tools } from './registry.js';
 
-it('lists every tool file', () => {
-  const files = readdirSync(new URL('.', import.meta.url)).filter((name) => name.endsWith('.tool.ts'));
-  const names = files.map((name) => name.replace('.tool.ts', '').replaceAll('-', '_'));
-  expect(tools.map((tool) => tool.name).sort()).toEqual(names.sort());
-});
+wholeRegistry(tools, import.meta.url);
 
-it('describes every argument, and asks for a session', () => {
-  const bare = tools.flatMap(({ name, announced }) =>
-    Object.entries(announced.input_schema['properties'] as Record<string, { description?: string }>)
-      .filter(([, { description }]) => !description)
-      .map(([field]) => `${name}.${field}`),
-  );
-  expect(bare).toEqual([]);
+it('asks for a session', () => {
   expect(tools.every(({ announced }) => announced.session && announced.group === 'cortex-ext')).toBe(true);
 });
