@@ -76,8 +76,11 @@ export function configuredBackends(
     }
     taken.set(name, id);
     const backend = new Reader(id, `CORTEX_BACKEND_${name}_`, order, defaults, environment, found).read();
-    if (backend !== undefined) found.backends.push(backend);
+    if (backend !== undefined) found.backends.push(withOwnSchemes(backend, found));
   }
+  const technical =
+    defaults.CORTEX_TECHNICAL_TOKEN === undefined ? undefined : secretFault(defaults.CORTEX_TECHNICAL_TOKEN);
+  if (technical !== undefined) found.faults.push(`CORTEX_TECHNICAL_TOKEN ${technical}`);
   found.warnings.push(...misspelt(environment, taken));
   const passing = found.backends.filter(({ tokenMode }) => tokenMode === 'passthrough').map(({ id }) => id);
   if (passing.length > 0) {
@@ -95,6 +98,22 @@ export function configuredBackends(
     else found.warnings.push(`${sentence}; they are asked without a token`);
   }
   return found;
+}
+
+/** A scheme is of the first backend that claims it. */
+function withOwnSchemes(backend: Backend, found: { backends: readonly Backend[]; warnings: string[] }): Backend {
+  const ownerOf = (scheme: string) => found.backends.find(({ uriSchemes }) => uriSchemes.includes(scheme));
+  for (const scheme of backend.uriSchemes) {
+    const owner = ownerOf(scheme);
+    if (owner !== undefined)
+      found.warnings.push(
+        `${backend.id} claims the scheme ${scheme}, which is of ${owner.id}; its items of it are left out`,
+      );
+  }
+  return Object.freeze({
+    ...backend,
+    uriSchemes: backend.uriSchemes.filter((scheme) => ownerOf(scheme) === undefined),
+  });
 }
 
 class Reader {
@@ -137,7 +156,7 @@ class Reader {
       this.found.warnings.push(
         `backend ${id} is asked over http on another machine, where everybody on the way can read along`,
       );
-    return Object.freeze({
+    return {
       id,
       url: base.url,
       path,
@@ -150,7 +169,7 @@ class Reader {
       tokenMode,
       actions: this.#actions(),
       order: this.order,
-    });
+    };
   }
 
   #base(): { url: string; plaintext: 'no' | 'loopback' | 'remote' } | undefined {

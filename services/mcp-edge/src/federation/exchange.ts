@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Dispatcher } from 'undici';
+import { type Dispatcher, errors } from 'undici';
 import type { Deadlines, Timed } from './deadlines.js';
 import { compact, membersOf } from './json-text.js';
 import { Lines } from './lines.js';
@@ -104,7 +104,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
   /** The connection was not made, or broke. */
   failed(error: Error): void {
     const { code = '' } = error as { code?: string };
-    if (code.startsWith('HPE_') || code.startsWith('UND_ERR_RES')) this.#invalid('its answer is no HTTP');
+    if (error instanceof errors.HTTPParserError || code.startsWith('UND_ERR_RES'))
+      this.#invalid('its answer is no HTTP');
     else if (code.startsWith('UND_ERR_HEADERS_OVERFLOW')) this.#invalid('its headers are too large');
     // Without a controller not a byte has left.
     else this.#end({ kind: 'away', sent: this.#controller !== undefined, retryAfterMs: 0 });

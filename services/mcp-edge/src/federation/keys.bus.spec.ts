@@ -43,8 +43,8 @@ describe('a call of a backend with an idempotency key', () => {
 
   it.each([
     ['timed out', () => undefined],
-    ['lost its connection', (_: unknown, res: { destroy(): void }) => void res.destroy()],
-    ['got an answer that is none', (_: unknown, res: { end(text: string): void }) => void res.end('<html>')],
+    ['lost its connection', (_: unknown, res: { destroy(): void }) => res.destroy()],
+    ['got an answer that is none', (_: unknown, res: { end(text: string): void }) => res.end('<html>')],
   ])('that %s is never sent again: its outcome is unknown', async (how, handler) => {
     demo.answers['save'] = handler as never;
     const before = saves();
