@@ -68,6 +68,18 @@ describe('a signal', () => {
     expect((await typesOf(id)).filter((type) => type === 'WaitpointFired')).toHaveLength(1);
   });
 
+  it('leaves no secret in the log, whichever of its texts holds one', async () => {
+    const { id, secret } = await at.arm();
+    const token = `ghp_${'a1B2'.repeat(9)}`;
+    await at.signal({ id, secret, message: `pushed with ${token}`, data: { env: [`GITHUB=${token}`] } });
+    const events = await at.events(id);
+    expect(events.map(({ type }) => type)).toContain('SignalRecorded');
+    expect(JSON.stringify(events)).not.toContain(token);
+    const told = await eventually(() => at.session.of(id).at(0));
+    expect(told?.text).toContain('pushed with [redacted:');
+    expect(told?.text).not.toContain(token);
+  });
+
   it('of unknown status counts as ok; what is no text is dropped, and long texts are cut with a note', async () => {
     const { id, secret } = await at.arm({ max_signals: 9 });
     await at.signal({ id, secret, status: 'done', message: 7, member: { a: 1 }, data: 'x'.repeat(16_001) });

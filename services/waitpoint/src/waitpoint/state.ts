@@ -1,4 +1,4 @@
-import type { EmitFrom, SignalStatus, WaitpointState } from '@cortex/contracts/waitpoint';
+import type { SignalStatus, WaitpointEvent, WaitpointState } from '@cortex/contracts/waitpoint';
 
 /** A signal that the session has not been told yet. */
 export interface Untold {
@@ -23,23 +23,13 @@ export interface Pending {
   last_error: string | null;
 }
 
-export interface Waitpoint {
+type Created = Extract<WaitpointEvent, { type: 'WaitpointCreated' }>['data'];
+
+/** What it was made with, and what has become of it. */
+export interface Waitpoint extends Omit<Created, 'waitpoint_id'> {
   status: WaitpointState;
   id: string;
-  session_id: string;
-  channel: string;
-  project: string | null;
-  label: string;
-  intent: string;
-  members: string[];
-  need: number;
-  fail_fast: boolean;
-  max_signals: number;
-  coalesce_ms: number;
-  emit_from: EmitFrom;
-  secret_sha256: string;
   created_at: string;
-  expires_at: string;
   resolved_at: string | null;
   /** Signals on record. */
   n: number;

@@ -51,6 +51,8 @@ const later = (at: string, ms: number): string => new Date(time(at) + ms).toISOS
 export const waitpoint = defineDecider<WaitpointCommand, WaitpointEvent, State>({
   subject: 'waitpoint.waitpoint',
   initial: { status: 'none' },
+  // What a job attaches came from outside like its message, and may hold what it was shown.
+  descriptive: ['data'],
   decide(command, state): WaitpointEvent[] {
     if (command.type === 'CreateWaitpoint') return create(command.waitpoint, state);
     if (!isThere(state)) throw notFound('id', 'names no waitpoint', 'see wait_check without id');
