@@ -1,3 +1,4 @@
+import { showControls } from '@cortex/contracts/text';
 import { withAdmin } from '../admin.js';
 import { CliError, EXIT } from '../exit.js';
 import { homeOf } from '../home.js';
@@ -24,7 +25,11 @@ export async function budgetShow(flags: Flags): Promise<void> {
     ask<Limits & { projects: Record<string, Limits> }>('cortex.query.billing.budgets', {}),
   );
   if (flags.json) return printJson({ ...global, projects });
-  const row = (name: string, { daily_usd, monthly_usd }: Limits) => [name, String(daily_usd), String(monthly_usd)];
+  const row = (name: string, { daily_usd, monthly_usd }: Limits) => [
+    showControls(name),
+    String(daily_usd),
+    String(monthly_usd),
+  ];
   const rows = Object.entries(projects).map(([name, limits]) => row(name, limits));
   print(table([['project', 'USD a day', 'USD a month'], row('(all)', global), ...rows]));
 }
@@ -36,7 +41,9 @@ export async function budgetSet(flags: SetFlags): Promise<void> {
     ask('cortex.cmd.billing.set_budget', { ...limits, ...(project !== undefined && { project }) }),
   );
   if (flags.json) return printJson(set);
-  tell(`${project ?? 'all projects'}: ${limits.daily_usd} USD a day, ${limits.monthly_usd} USD a month`);
+  tell(
+    `${project === undefined ? 'all projects' : showControls(project)}: ${limits.daily_usd} USD a day, ${limits.monthly_usd} USD a month`,
+  );
 }
 
 export async function budgetClear(project: string, flags: Flags): Promise<void> {
@@ -44,7 +51,7 @@ export async function budgetClear(project: string, flags: Flags): Promise<void> 
     ask('cortex.cmd.billing.clear_project_budget', { project }),
   );
   if (flags.json) return printJson(cleared);
-  tell(`${project} goes by the limits of all projects`);
+  tell(`${showControls(project)} goes by the limits of all projects`);
 }
 
 function amount(option: string, given: string): number {
