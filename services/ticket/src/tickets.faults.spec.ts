@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { BusRequest } from '@cortex/contracts';
 import { idsOf } from '@cortex/service-kit/ids';
 import { eventually, runSource, startService, testHome, type CallOptions, type RunningService } from '@cortex/testing';
@@ -103,27 +104,42 @@ describe('a call with a key', () => {
     expect(await app.call(createTicket, { title: 'Two' }, approved('keyed'))).toMatchObject({ key: 'T-2' });
   });
 
-  it('that died between the number and its ticket finds the number that it had', async () => {
-    const ids = idsOf({ idempotency_key: 'cut', caller, workspace_id: 'cut' } as BusRequest, 'create_ticket');
+  /** What the first try of a call leaves when its process dies behind the first commit; the id of its ticket. */
+  async function cutOff(key: string, workspace_id: string): Promise<string> {
+    const ids = idsOf({ idempotency_key: key, caller, workspace_id } as BusRequest, 'create_ticket');
     const ticket_id = ids.next();
-    // What the first try of that call leaves when its process dies behind the first commit.
-    await app.host.store.execute(
+    await reserve(workspace_id, ticket_id, ids.commit());
+    return ticket_id;
+  }
+  const reserve = (workspace: string, ticket_id: string, commitId: string) =>
+    app.host.store.execute(
       keys,
-      'cut',
+      workspace,
       KEYS_ID,
       { type: 'ReserveKey', ticket_id },
       {
-        commitId: ids.commit(),
+        commitId,
         at: new Date().toISOString(),
         actor: { kind: 'user', id: 'per_1' },
         correlation_id: 'call',
         causation_id: 'call',
       },
     );
+
+  it('that died between the number and its ticket finds the number that it had', async () => {
+    const ticket_id = await cutOff('cut', 'cut');
     expect(await app.call(createTicket, { title: 'Between' }, approved('cut'))).toMatchObject({ key: 'T-2' });
     const again = await app.call(createTicket, { title: 'One' }, approved('cut', { key: 'cut' }));
     expect(again).toMatchObject({ ticket_id, key: 'T-1', title: 'One' });
     expect(await app.call(createTicket, { title: 'Behind' }, approved('cut'))).toMatchObject({ key: 'T-3' });
+  });
+
+  it('finds it too behind more others than are remembered, as long as the log knows the commit', async () => {
+    const ticket_id = await cutOff('far', 'far');
+    for (let n = 0; n < 101; n++) await reserve('far', randomUUID(), randomUUID());
+    const again = await app.call(createTicket, { title: 'One' }, approved('far', { key: 'far' }));
+    expect(again).toMatchObject({ ticket_id, key: 'T-1' });
+    expect(await app.call(createTicket, { title: 'Behind' }, approved('far'))).toMatchObject({ key: 'T-103' });
   });
 });
 

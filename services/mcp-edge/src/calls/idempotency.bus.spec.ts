@@ -36,12 +36,13 @@ describe('the same key of the same caller', () => {
     for (const answer of both) expect(answer.body.result.structuredContent).toEqual({ mark: 'k3' });
     expect(ran('sample_slow')).toBe(before + 1);
   });
-  it('runs again after a failure that may pass', async () => {
+  it.each([
+    ['unavailable', { kind: 'unavailable' }],
+    ['outrun', { kind: 'conflict', reason: 'revision_conflict' }],
+  ])('runs again after a failure that may pass: %s', async (how, failure) => {
     const before = ran('sample_fail');
     for (const id of [1, 2])
-      expect(fault(await edge.call('sample_fail', { how: 'unavailable' }, { meta: keyed('k4'), id }))).toMatchObject({
-        kind: 'unavailable',
-      });
+      expect(fault(await edge.call('sample_fail', { how }, { meta: keyed(`k4 ${how}`), id }))).toMatchObject(failure);
     expect(ran('sample_fail')).toBe(before + 2);
   });
   it('gives a large result again', async () => {

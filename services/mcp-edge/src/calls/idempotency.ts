@@ -165,8 +165,8 @@ export class Idempotency {
     } catch (error) {
       const wire = isCortexError(error) ? error.toWire() : undefined;
       // What may succeed later is not kept: the retry with the key is to run.
-      const final =
-        wire !== undefined && !isRetryable(wire.kind) && wire.kind !== 'cancelled' && wire.kind !== 'internal';
+      const passing = wire === undefined || isRetryable(wire.kind) || wire.reason === 'revision_conflict';
+      const final = !passing && wire.kind !== 'cancelled' && wire.kind !== 'internal';
       // Not awaited when it is a release: what became of the call is to be told at once.
       if (federated !== undefined && isUnknown(error))
         await this.#write(at, () => this.#bucket.update(at, JSON.stringify({ ...entry, unknown: true }), revision));

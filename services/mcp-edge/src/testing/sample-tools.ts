@@ -31,13 +31,14 @@ export const fail = defineTool({
   name: 'sample_fail',
   description: 'Fails in the way that it is told to.',
   tier: 'read',
-  input: z.object({ how: z.enum(['unavailable', 'taken', 'bug', 'is_error']) }),
+  input: z.object({ how: z.enum(['unavailable', 'taken', 'outrun', 'bug', 'is_error']) }),
   output: z.object({ text: z.string() }),
   handle({ how }) {
     note('sample_fail');
     if (how === 'unavailable')
       throw unavailable('weather', 'is bad', 'wait for the sun', { reason: 'upstream_failed' });
     if (how === 'taken') throw conflict('name', 'is taken', 'use another one', { reason: 'name_taken' });
+    if (how === 'outrun') throw conflict('id', 'was changed by others', 'call again', { reason: 'revision_conflict' });
     if (how === 'bug') throw new TypeError('secret path /srv/cortex/internals.ts');
     return result(
       { text: 'exit 1' },
