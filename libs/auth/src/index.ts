@@ -1,4 +1,5 @@
 export * from './caller-key.js';
+export * from './introspection.js';
 export * from './jwks.js';
 export * from './refusal.js';
 export * from './scopes.js';

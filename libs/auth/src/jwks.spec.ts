@@ -67,6 +67,23 @@ describe('the key set', () => {
     expect(world.fetches).toBe(3);
   });
 
+  it('P56 is fetched once more for a signature that does not fit, at most every 30 s too', async () => {
+    const world = issuer();
+    const header = { alg: 'RS256', kid: 'k1' };
+    const old = (await world.source.key(header))!;
+    world.serve = () => Response.json({ keys: [{ ...keys[1], kid: 'k1' }] });
+    const found = await Promise.all([world.source.renewed(header, old), world.source.renewed(header, old)]);
+    expect(found.every((key) => key !== null && key !== old)).toBe(true);
+    // Who comes late with the old one is told of the new one without a fetch.
+    expect(await world.source.renewed(header, old)).toBe(found[0]);
+    expect([world.fetches, world.gone]).toEqual([2, ['k1', '']]);
+    expect(await world.source.renewed(header, found[0]!)).toBeNull();
+    expect(world.fetches).toBe(2);
+    // Forged ones hold up no key that is new.
+    world.serve = () => Response.json({ keys });
+    expect([await world.has('k3'), world.fetches]).toEqual([true, 3]);
+  });
+
   it('serves for 24 h while the endpoint is down, with a warning, and not longer', async () => {
     const world = issuer();
     await world.has('k1');
@@ -98,7 +115,7 @@ describe('the key set', () => {
     ['a redirect', () => new Response(null, { status: 302, headers: { location: 'http://evil.example' } })],
     ['HTML', () => new Response('<html>')],
     ['no key set', () => Response.json({ nokeys: [] })],
-    ['more than 1 MiB', () => Response.json({ keys: [], filler: 'x'.repeat(1024 * 1024) })],
+    ['more than 256 KiB', () => Response.json({ keys: [], filler: 'x'.repeat(256 * 1024) })],
   ])('takes no %s for keys', async (_, serve) => {
     const world = issuer();
     await world.has('k1');

@@ -1,9 +1,12 @@
 import { createLocalJWKSet, errors, type CryptoKey, type JSONWebKeySet, type JWSHeaderParameters } from 'jose';
+import { boundedBody } from './bounded-body.js';
 
 /** Where a verifier finds the key of a token. */
 export interface KeySource {
   /** Null when no key fits, or when there are no keys at all. */
   key(header: JWSHeaderParameters): Promise<CryptoKey | null>;
+  /** Another key than `failed`, whose signature did not fit, where the issuer has put one under the same id; else null. */
+  renewed(header: JWSHeaderParameters, failed: CryptoKey): Promise<CryptoKey | null>;
   /** Tells of key ids that left the set or whose key changed; '' stands for tokens without a key id. */
   onGone(listener: (kid: string) => void): void;
 }
@@ -28,7 +31,7 @@ const REFETCH_MS = 30_000;
 /** With no set at all every caller is refused, so look again soon: the issuer may be starting just now. */
 const RETRY_EMPTY_MS = 1_000;
 const TIMEOUT_MS = 5_000;
-const MAX_BYTES = 1024 * 1024;
+const MAX_BYTES = 256 * 1024;
 
 interface KeySet {
   find: ReturnType<typeof createLocalJWKSet>;
@@ -37,14 +40,15 @@ interface KeySet {
 }
 
 /**
- * The issuer's key set: fetched lazily, fresh for 10 minutes, one extra fetch per 30 s for an unknown key id, and the last
- * good set while the endpoint is down. Source: gateway, section 10.2.
+ * The issuer's key set: fetched lazily, fresh for 10 minutes, one extra fetch per 30 s for a key id that is unknown, one for a key
+ * that does not fit any more, and the last good set while the endpoint is down. Source: gateway, section 10.2.
  */
 export class JwksSource implements KeySource {
   #set: KeySet | null = null;
   #loading: Promise<void> | null = null;
   #failedAt = -Infinity;
-  #refetchedAt = -Infinity;
+  /** An allowance for each cause: forged signatures must not hold up a key that is new. */
+  readonly #refetchedAt = { unknown: -Infinity, unfit: -Infinity };
   readonly #gone: ((kid: string) => void)[] = [];
   readonly #options: Required<JwksOptions>;
   #stale = false;
@@ -69,15 +73,27 @@ export class JwksSource implements KeySource {
     await this.#refresh();
     const found = await this.#find(header);
     if (found || this.#set === null) return found;
-    const now = this.#options.now();
-    if (now - this.#refetchedAt < REFETCH_MS) return this.#loading ? this.#after(this.#loading, header) : null;
-    this.#refetchedAt = now;
-    return this.#after(this.#load(), header);
+    return (await this.#extraFetch('unknown')) ? this.#find(header) : null;
   }
 
-  async #after(loading: Promise<void>, header: JWSHeaderParameters): Promise<CryptoKey | null> {
-    await loading;
-    return this.#find(header);
+  async renewed(header: JWSHeaderParameters, failed: CryptoKey): Promise<CryptoKey | null> {
+    const other = async (): Promise<CryptoKey | null> => {
+      const found = await this.#find(header);
+      return found === failed ? null : found;
+    };
+    return (await other()) ?? ((await this.#extraFetch('unfit')) ? other() : null);
+  }
+
+  /** Bounded, whatever asks for it and however often: forged tokens must not turn this process against the issuer. False when none was due. */
+  async #extraFetch(cause: 'unknown' | 'unfit'): Promise<boolean> {
+    const now = this.#options.now();
+    if (now - this.#refetchedAt[cause] >= REFETCH_MS) {
+      this.#refetchedAt[cause] = now;
+      void this.#load();
+    }
+    if (this.#loading === null) return false;
+    await this.#loading;
+    return true;
   }
 
   async #find(header: JWSHeaderParameters): Promise<CryptoKey | null> {
@@ -141,7 +157,7 @@ export class JwksSource implements KeySource {
       await response.body?.cancel();
       throw new Error(`answered ${response.status}`);
     }
-    return JSON.parse(await bodyOf(response)) as JSONWebKeySet;
+    return JSON.parse(await boundedBody(response, MAX_BYTES)) as JSONWebKeySet;
   }
 
   #tellStale(stale: boolean): void {
@@ -159,17 +175,4 @@ export class JwksSource implements KeySource {
     // A token without a key id may have been signed by any key that left.
     if (gone.length > 0) for (const kid of new Set([...gone, ''])) for (const listener of this.#gone) listener(kid);
   }
-}
-
-/** Bounded while it is read: an issuer that goes on for ever costs no more than the limit. */
-async function bodyOf({ body }: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  // Leaving the loop cancels the rest.
-  for await (const chunk of body ?? []) {
-    bytes += chunk.length;
-    if (bytes > MAX_BYTES) throw new Error('answered more than 1 MiB');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

@@ -13,6 +13,8 @@ export const AUTH_REFUSALS = {
   not_yet_valid: 'the token is not valid yet',
   no_sub: 'the token names no subject',
   no_jti: 'the token has no jti',
+  revoked: 'the token has been revoked',
+  introspection: 'the issuer could not be asked whether the token is still good',
   session_closed: 'the session of the token has ended, or there never was one',
   view_behind: 'it cannot be told just now whether the session of the token is open',
 } as const;

@@ -221,3 +221,24 @@ describe('T01 refuses', () => {
     expect(await reason(await sign({ filler: 'x'.repeat(8192) }))).toBe('too_large');
   });
 });
+
+describe('P56 a key id that the issuer uses again', () => {
+  it('is good with the new key at once, and no longer with the old one', async () => {
+    let served = await jwk(main.publicKey, 'k1');
+    let fetches = 0;
+    const keys = new JwksSource({
+      url: 'http://issuer.invalid/jwks',
+      fetch: async () => {
+        fetches++;
+        return Response.json({ keys: [served] });
+      },
+      now: () => NOW * 1000,
+    });
+    expect(await reason(await sign(), { keys })).toBe('accepted');
+    served = await jwk(other.publicKey, 'k1');
+    const renewed = await Promise.all([1, 2, 3].map(() => sign({}, {}, other.privateKey)));
+    for (const token of renewed) expect(await reason(token, { keys })).toBe('accepted');
+    expect(await reason(await sign(), { keys })).toBe('signature');
+    expect(fetches).toBe(2);
+  });
+});

@@ -1,5 +1,5 @@
 import { sha256Hex } from '@cortex/contracts';
-import { compactVerify, errors, type JWSHeaderParameters } from 'jose';
+import { compactVerify, type CryptoKey, errors, type JWSHeaderParameters } from 'jose';
 import type { KeySource } from './jwks.js';
 import { refuse, type AuthReason, type AuthRefusal } from './refusal.js';
 import { expandScopes, type ScopeImplications } from './scopes.js';
@@ -99,12 +99,13 @@ export class TokenVerifier {
 
     const key = await this.#options.keys.key(header);
     if (key === null) return refuse('unknown_key');
-    let payload: Uint8Array;
-    try {
-      ({ payload } = await compactVerify(token, key, { algorithms: [alg] }));
-    } catch (error) {
-      return refuse(refusalOf(error));
+    let payload = await signedBy(key, token, alg);
+    if (payload === 'signature') {
+      // An issuer may put a new key under an id that it used before.
+      const other = await this.#options.keys.renewed(header, key);
+      if (other !== null) payload = await signedBy(other, token, alg);
     }
+    if (typeof payload === 'string') return refuse(payload);
     const claims = parse(payload);
     return claims === null ? refuse('malformed') : this.#check(token, header, claims);
   }
@@ -156,6 +157,14 @@ export class TokenVerifier {
     if (from - skewSeconds > seconds) return refuse('not_yet_valid');
     if (exp <= seconds || from > seconds) onSkew();
     return null;
+  }
+}
+
+async function signedBy(key: CryptoKey, token: string, alg: string): Promise<Uint8Array | AuthReason> {
+  try {
+    return (await compactVerify(token, key, { algorithms: [alg] })).payload;
+  } catch (error) {
+    return refusalOf(error);
   }
 }
 

@@ -62,6 +62,11 @@ export const config = z.object({
   OAUTH_CLOCK_SKEW_SECONDS: z.coerce.number().int().min(0).max(120).default(60),
   OAUTH_REQUIRE_JTI: flag(true),
   OAUTH_REQUIRED_SCOPES: list,
+  OAUTH_INTROSPECT_URL: url.optional(),
+  OAUTH_INTROSPECT_CLIENT_ID: z.string().min(1).optional(),
+  OAUTH_INTROSPECT_CLIENT_SECRET: z.string().min(1).optional(),
+  OAUTH_INTROSPECT_CACHE_TTL_SECONDS: positive(60),
+  OAUTH_INTROSPECT_FAIL_MODE: z.enum(['closed', 'open']).default('closed'),
   /** `sub` at the issuer of the person whom the installation belongs to. */
   CORTEX_OWNER_SUB: z.string().min(1).optional(),
   CORTEX_REQUIRED_POOL: z.string().optional(),

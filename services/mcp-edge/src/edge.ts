@@ -2,6 +2,7 @@ import { Sealer } from '@cortex/auth';
 import type { ServiceHost } from '@cortex/service-kit';
 import type { FastifyInstance } from 'fastify';
 import { createAuthenticator } from './auth/authenticator.js';
+import { Challenges } from './auth/challenge.js';
 import type { People } from './auth/people.js';
 import { modeOf } from './calls/gates/mode.gate.js';
 import { Idempotency } from './calls/idempotency.js';
@@ -170,7 +171,7 @@ export class Edge {
     }));
     this.route = new McpRoute({
       settings,
-      door: { front, authenticator, limiter },
+      door: { front, authenticator, limiter, settings, challenges: new Challenges(settings) },
       answers,
       fast: new FastLane({ ...shared, long, serverInfo: identity }),
       sdk,

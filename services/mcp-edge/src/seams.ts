@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { AuthRefusal } from '@cortex/auth';
 import type { Bus } from '@cortex/bus';
 import {
   type AnnouncedTool,
@@ -91,13 +92,18 @@ export class HttpRefusal {
 export type ResourceKind = 'mcp' | 'sse';
 
 export interface Authenticator {
-  /** Steps 5, 7 and 8 of gateway 3.1. Synchronous on a cache hit. */
+  /** Step 5 of gateway 3.1. Synchronous on a cache hit. */
   authenticate(
     req: IncomingMessage,
     resource: ResourceKind,
   ): CallerContext | HttpRefusal | Promise<CallerContext | HttpRefusal>;
   /** A session's token alone, as the loopback listener takes it: anything else is refused like a token that nobody made. */
   authenticateSession(token: string): CallerContext | HttpRefusal | Promise<CallerContext | HttpRefusal>;
+  /**
+   * The same checks of a token that somebody asks about: it counts nowhere, is kept nowhere, and whoever it names is not noted as seen.
+   * Rejects with `unavailable` while people cannot be looked up.
+   */
+  examine(token: string): Promise<CallerContext | AuthRefusal>;
   /** The 403 of a missing item scope: `required` = every scope that the item needs. */
   scopeChallenge(req: IncomingMessage, required: readonly string[]): Readonly<Record<string, string>>;
   close(): void;

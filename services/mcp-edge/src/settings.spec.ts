@@ -37,3 +37,31 @@ it('T02 the issuer of people is never that of session tokens', () => {
     'OAUTH_ISSUER is the issuer of session tokens',
   );
 });
+
+describe('introspection', () => {
+  const all = {
+    OAUTH_INTROSPECT_URL: 'https://id.example/introspect',
+    OAUTH_INTROSPECT_CLIENT_ID: 'cortex',
+    OAUTH_INTROSPECT_CLIENT_SECRET: 'secret',
+  };
+  it('is on with all of its variables, and off without any', () => {
+    expect(settingsOf(config.parse({ ...development, ...all }), ofHome).introspection?.clientId).toBe('cortex');
+    expect(settingsOf(config.parse(development), ofHome).introspection).toBeUndefined();
+  });
+  it.each(Object.keys(all))('T02 is never half on: without %s there is no start', (name) => {
+    const { [name]: _, ...rest } = all as Record<string, string>;
+    expect(() => settingsOf(config.parse({ ...development, ...rest }), ofHome)).toThrow(`${name} is missing`);
+  });
+});
+
+describe('where tokens and keys come from', () => {
+  it.each([
+    ['OAUTH_INTROSPECT_URL', 'http://id.example/introspect'],
+    ['OAUTH_JWKS_URL', 'http://127.0.0.1.evil.example/jwks'],
+    ['OAUTH_JWKS_URL', 'https://user:pass@id.example/jwks'],
+  ])('%s may not be %s', (name, url) => {
+    const env = { ...development, OAUTH_INTROSPECT_CLIENT_ID: 'c', OAUTH_INTROSPECT_CLIENT_SECRET: 's', [name]: url };
+    if (name === 'OAUTH_JWKS_URL') env['OAUTH_INTROSPECT_URL' as keyof typeof env] = 'https://id.example/introspect';
+    expect(() => settingsOf(config.parse(env), ofHome)).toThrow(`${name} `);
+  });
+});

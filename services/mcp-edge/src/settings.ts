@@ -3,6 +3,7 @@ import { CortexError, failedPrecondition } from '@cortex/contracts';
 import { sessionIssuer } from '@cortex/contracts/session';
 import type { EdgeEnvironment } from './config.js';
 import { configuredBackends, type ConfiguredBackends } from './federation/backends.js';
+import { transportVerdict } from './http/transport-policy.js';
 
 const LOOPBACK = new Set(['127.0.0.1', 'localhost', '[::1]']);
 export const isLoopback = (hostname: string): boolean => LOOPBACK.has(hostname);
@@ -19,6 +20,9 @@ export interface Settings extends EdgeEnvironment {
   readonly loopbackAliases: boolean;
   readonly audience: string;
   readonly jwksUrl: string;
+  /** Set where the issuer is to be asked whether tokens still count. */
+  readonly introspection:
+    { readonly url: string; readonly clientId: string; readonly clientSecret: string } | undefined;
   readonly websiteUrl: string;
   readonly auditHashKey: string;
   /** The server's own secret at the loopback listener; without one it opens to session tokens alone. */
@@ -59,6 +63,16 @@ export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settin
     faults.push('OAUTH_ISSUER is the issuer of session tokens; name the authorization server of the people');
   if (production && env.RATE_LIMIT_DISABLED)
     faults.push('RATE_LIMIT_DISABLED is set; it is for tests and refused in production');
+  const jwksUrl = env.OAUTH_JWKS_URL ?? `${env.OAUTH_ISSUER.replace(/\/$/, '')}/.well-known/jwks.json`;
+  const introspection = introspectionOf(env, faults);
+  const asked = {
+    OAUTH_INTROSPECT_URL: introspection?.url,
+    [env.OAUTH_JWKS_URL ? 'OAUTH_JWKS_URL' : 'OAUTH_ISSUER']: jwksUrl,
+  };
+  for (const [name, url] of Object.entries(asked)) {
+    const verdict = url === undefined ? undefined : transportVerdict(url, env.CORTEX_ALLOW_INSECURE_BACKENDS);
+    if (verdict?.allowed === false) faults.push(`${name} ${verdict.problem}`);
+  }
   const auditHashKey = env.CORTEX_AUDIT_HASH_KEY ?? extras.auditHashKey;
   if (auditHashKey === undefined) faults.push('CORTEX_AUDIT_HASH_KEY is missing; set it to 32 random bytes');
   // Replicas must share it, and a home is one machine's.
@@ -76,7 +90,8 @@ export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settin
     canonicalHostname: canonical.hostname,
     loopbackAliases: !production && isLoopback(canonical.hostname),
     audience: env.OAUTH_AUDIENCE ?? canonical.href.replace(/\/$/, ''),
-    jwksUrl: env.OAUTH_JWKS_URL ?? `${env.OAUTH_ISSUER.replace(/\/$/, '')}/.well-known/jwks.json`,
+    jwksUrl,
+    introspection,
     websiteUrl: env.CORTEX_WEBSITE_URL ?? canonical.origin,
     auditHashKey,
     webhookToken: env.CORTEX_WEBHOOK_TOKEN ?? extras.webhookToken,
@@ -85,6 +100,25 @@ export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settin
     version: extras.version,
     federation,
   };
+}
+
+/** All three or none: with a part of them somebody would believe that revoked tokens are refused. */
+function introspectionOf(env: EdgeEnvironment, faults: string[]): Settings['introspection'] {
+  const {
+    OAUTH_INTROSPECT_URL: url,
+    OAUTH_INTROSPECT_CLIENT_ID: clientId,
+    OAUTH_INTROSPECT_CLIENT_SECRET: clientSecret,
+  } = env;
+  if (url !== undefined && clientId !== undefined && clientSecret !== undefined) return { url, clientId, clientSecret };
+  const given = {
+    OAUTH_INTROSPECT_URL: url,
+    OAUTH_INTROSPECT_CLIENT_ID: clientId,
+    OAUTH_INTROSPECT_CLIENT_SECRET: clientSecret,
+  };
+  const missing = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [name] : []));
+  if (missing.length < 3)
+    faults.push(`${missing.join(' and ')} is missing; introspection needs all three, or none of them`);
+  return undefined;
 }
 
 const startFault = (faults: readonly string[]): CortexError =>

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import {
+  Introspection,
+  type IntrospectionVerdict,
   isRefusal,
   JwksSource,
   refuse,
@@ -13,12 +15,12 @@ import type { Bus } from '@cortex/bus';
 import { clientIp } from '../http/client-ip.js';
 import { HttpRefusal, type Authenticator, type CallerContext, type ResourceKind } from '../seams.js';
 import type { Settings } from '../settings.js';
-import { withBearer } from './bearer.js';
+import { bearerOf, withBearer } from './bearer.js';
 import { personCaller } from './caller.js';
 import { Challenges } from './challenge.js';
 import { devBypass } from './dev-bypass.js';
 import { FailureLimiter } from './failure-limiter.js';
-import type { People } from './people.js';
+import type { People, PersonSeen } from './people.js';
 import { SessionDoor, type SessionViews, type Standing } from './session-door.js';
 
 export interface AuthenticatorOptions {
@@ -26,7 +28,7 @@ export interface AuthenticatorOptions {
   people: People;
   bus: Bus;
   views: SessionViews;
-  log: (level: 'warn' | 'error', message: string, fields?: Record<string, unknown>) => void;
+  log: (level: 'info' | 'warn' | 'error', message: string, fields?: Record<string, unknown>) => void;
   /** A refused authentication, by the words of gateway section 10.3; for the counter. */
   onRefused?: (reason: string) => void;
   /** A token that was accepted only thanks to the clock skew. */
@@ -40,15 +42,18 @@ interface Admitted extends CachedToken {
   caller: CallerContext;
   /** Which resources its audience covers. */
   mcp: boolean;
-  lacks?: 'pool' | 'scope';
 }
 
 type Settled = CallerContext | HttpRefusal;
 
 const SCHEME = 'bearer ';
+/** Seconds after which a client may look whether the issuer can be asked again. */
+const ISSUER_AWAY_S = 5;
+/** Stands for the id of somebody whose token is explained and who never came. */
+const NEVER_SEEN = 'per_never_seen';
 const TOKEN_IN_QUERY = /[?&](access_)?token=/i;
 
-/** Who speaks: bearer token or development bypass, pool and baseline scopes. Source: gateway, section 10. */
+/** Who speaks: bearer token or development bypass. Source: gateway, section 10. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { settings, people, log, onRefused = () => undefined, onSkew } = options;
   const challenges = new Challenges(settings);
@@ -83,30 +88,35 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const tokens = new TokenCache<Admitted>({ verify: admit, skewSeconds: settings.OAUTH_CLOCK_SKEW_SECONDS });
   for (const source of [keys, sessions.keys]) source.onGone((kid) => tokens.dropKid(kid));
 
+  const { OAUTH_INTROSPECT_FAIL_MODE: failMode, OAUTH_INTROSPECT_CACHE_TTL_SECONDS: cacheSeconds } = settings;
+  const introspection =
+    settings.introspection && new Introspection({ ...settings.introspection, cacheSeconds, failMode, log });
+  if (introspection !== undefined && failMode === 'open')
+    log('warn', 'OAUTH_INTROSPECT_FAIL_MODE is open: whoever blocks the way to the issuer lets revoked tokens pass');
   if (settings.production && settings.CORTEX_DEV_BYPASS_TOKEN) {
     log('error', 'CORTEX_DEV_BYPASS_TOKEN is set in production; the bypass stays off, remove the variable');
   }
 
-  async function admit(token: string): Promise<Admitted | AuthRefusal> {
+  function admit(token: string): Promise<Admitted | AuthRefusal> {
+    return verified(token, (person) => people.idOf(person));
+  }
+
+  async function verified(
+    token: string,
+    idOf: (person: PersonSeen) => string | Promise<string>,
+  ): Promise<Admitted | AuthRefusal> {
     if (sessions.isFor(token)) {
       const admitted = await sessions.admit(token);
       return isRefusal(admitted) ? admitted : { ...admitted, mcp: true };
     }
-    const verified = await verifier.verify(token);
-    if (isRefusal(verified)) return verified;
-    const { kid, exp, scopes } = verified;
-    const audience = verified.audiences.find((a) => audiences.mcp.has(a) || audiences.sse.has(a)) ?? '';
-    const id = await people.idOf(verified);
-    const lacks =
-      settings.CORTEX_REQUIRED_POOL !== undefined && verified.pool !== settings.CORTEX_REQUIRED_POOL
-        ? ('pool' as const)
-        : settings.OAUTH_REQUIRED_SCOPES.some((scope) => !scopes.has(scope))
-          ? ('scope' as const)
-          : undefined;
-    const mcp = verified.audiences.some((a) => audiences.mcp.has(a));
-    const owner = verified.issuer === settings.OAUTH_ISSUER && verified.sub === settings.CORTEX_OWNER_SUB;
-    const caller = withBearer(personCaller({ ...verified, audience }, id, 'person', owner), token);
-    return { kid, exp, mcp, caller, lacks };
+    const said = await verifier.verify(token);
+    if (isRefusal(said)) return said;
+    const { kid, exp } = said;
+    const audience = said.audiences.find((a) => audiences.mcp.has(a) || audiences.sse.has(a)) ?? '';
+    const id = await idOf(said);
+    const mcp = said.audiences.some((a) => audiences.mcp.has(a));
+    const owner = said.issuer === settings.OAUTH_ISSUER && said.sub === settings.CORTEX_OWNER_SUB;
+    return { kid, exp, mcp, caller: withBearer(personCaller({ ...said, audience }, id, 'person', owner), token) };
   }
 
   /** Of a bearer: the challenge says where to go on. */
@@ -114,7 +124,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     (req: IncomingMessage, resource: ResourceKind) =>
     (refusal: AuthRefusal): HttpRefusal => {
       if (refusal.refused === 'view_behind') return behind(refusal);
-      limiter.count(clientIp(req, settings.CORTEX_TRUSTED_PROXY_HOPS));
+      // That we cannot ask the issuer is no failure of the caller's.
+      if (refusal.refused !== 'introspection') limiter.count(clientIp(req, settings.CORTEX_TRUSTED_PROXY_HOPS));
       onRefused(refusal.refused);
       return challenges.unauthorized(req, resource, refusal);
     };
@@ -140,9 +151,20 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     if (isRefusal(entry)) return no(entry);
     if (entry.caller.session !== undefined) return settleAgent(entry.caller, entry.caller.session.sid, no);
     if (resource === 'mcp' && !entry.mcp) return no(refuse('audience'));
-    if (entry.lacks === undefined) return entry.caller;
-    onRefused(entry.lacks);
-    return entry.lacks === 'pool' ? challenges.wrongPool(req, resource) : challenges.missingBaseline(req, resource);
+    return introspection === undefined ? entry.caller : settleAsked(entry.caller, introspection, no);
+  }
+
+  /** A token may have been revoked since it was verified, so what the issuer says of it has an age of its own. */
+  function settleAsked(caller: CallerContext, issuer: Introspection, no: (refusal: AuthRefusal) => HttpRefusal) {
+    const judge = (verdict: IntrospectionVerdict): Settled => {
+      const refusal = refusalOf(verdict);
+      if (refusal === undefined) return caller;
+      if (verdict !== 'unreachable') return no(refusal);
+      onRefused(refusal.refused);
+      return notNow(refusal.description, refusal.refused, ISSUER_AWAY_S);
+    };
+    const verdict = issuer.verdict(caller.jti ?? '', bearerOf(caller) ?? '');
+    return verdict instanceof Promise ? verdict.then(judge) : judge(verdict);
   }
 
   /** A session may have ended since its token was verified, so it is looked at for every request. */
@@ -169,7 +191,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
         log('warn', 'a request used the development bypass', { path: req.url?.split('?', 1)[0] });
         return dev instanceof Promise ? dev.catch(failed) : dev;
       }
-      const token = bearerOf(req.headers.authorization);
+      const token = bearerIn(req.headers.authorization);
       if (token === '') return bearerRefusal(req, resource)(withoutToken(req));
       const entry = tokens.get(token);
       if (!(entry instanceof Promise)) return settle(req, resource, entry);
@@ -181,13 +203,21 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       const entry = tokens.get(token);
       return entry instanceof Promise ? entry.then(settleSession, failed) : settleSession(entry);
     },
+    async examine(token) {
+      const entry = await verified(token, async (person) => (await people.find(person)) ?? NEVER_SEEN);
+      if (isRefusal(entry)) return entry;
+      const { caller } = entry;
+      if (caller.session !== undefined) return caller; // that its session is open was seen just now
+      if (!entry.mcp) return refuse('audience');
+      return refusalOf(introspection === undefined ? 'active' : await introspection.ask(token)) ?? caller;
+    },
     scopeChallenge: (req, required) => challenges.insufficientScope(req, isSseRoute(req) ? 'sse' : 'mcp', required),
     close: () => tokens.clear(),
   };
 }
 
 /** Whatever follows the scheme; its form is the verifier's business, and a look at every character would cost as much as the hash. */
-function bearerOf(header = ''): string {
+function bearerIn(header = ''): string {
   const scheme = header.slice(0, SCHEME.length).toLowerCase();
   return scheme === SCHEME ? header.slice(SCHEME.length).trim() : '';
 }
@@ -206,8 +236,13 @@ const tooManyFailures = (wait: number): HttpRefusal =>
 
 const bodyOf = (error: string, error_description: string): string => JSON.stringify({ error, error_description });
 
-const notNow = (description: string, reason?: AuthReason): HttpRefusal =>
-  new HttpRefusal(503, bodyOf('temporarily_unavailable', description), { 'Retry-After': '1' }, reason);
+const notNow = (description: string, reason?: AuthReason, seconds = 1): HttpRefusal =>
+  new HttpRefusal(503, bodyOf('temporarily_unavailable', description), { 'Retry-After': String(seconds) }, reason);
+
+function refusalOf(verdict: IntrospectionVerdict): AuthRefusal | undefined {
+  if (verdict === 'active') return undefined;
+  return refuse(verdict === 'revoked' ? 'revoked' : 'introspection');
+}
 
 /**
  * Audiences by resource: the configured one, the twin with a trailing slash, and all loopback names of this port. `own` are

@@ -74,14 +74,20 @@ export class People {
       .values({ person_id: newId(), issuer, sub, name: '', email: '', scopes: [], last_seen_at: null })
       .onConflict((oc) => oc.columns(['issuer', 'sub']).doNothing())
       .execute();
-    const row = await db
+    const known = await this.find({ issuer, sub });
+    if (known !== undefined) return known;
+    throw unavailable('person', 'was erased at this moment', 'try again'); // between the two statements
+  }
+
+  /** The id of somebody who came or was registered; nothing is written. */
+  async find({ issuer, sub }: Pick<PersonSeen, 'issuer' | 'sub'>): Promise<string | undefined> {
+    const row = await this.#options.db
       .selectFrom('people')
       .select('person_id')
       .where('issuer', '=', issuer)
       .where('sub', '=', sub)
       .executeTakeFirst();
-    if (row !== undefined) return row.person_id;
-    throw unavailable('person', 'was erased at this moment', 'try again'); // between the two statements
+    return row?.person_id;
   }
 
   /** Scopes of the last verified token and when it was seen, null where none ever was; undefined for an id that nobody has. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Challenges } from '../auth/challenge.js';
 import type { Catalog } from '../catalog/catalog.js';
 import type { ConfirmationPort } from '../guard/confirmation.js';
 import type { GateViews } from '../guard/views.js';
@@ -9,11 +10,13 @@ import type { CallContext, GateResult } from './call-context.js';
 import { approvalGate } from './gates/approval.gate.js';
 import { argumentsGate } from './gates/arguments.gate.js';
 import { authenticateGate } from './gates/authenticate.gate.js';
+import { baselineGate } from './gates/baseline.gate.js';
 import { compositionGate } from './gates/composition.gate.js';
 import { contentGate } from './gates/content.gate.js';
 import { guardRailGate } from './gates/guard-rail.gate.js';
 import { modeGate } from './gates/mode.gate.js';
 import { originGate } from './gates/origin.gate.js';
+import { poolGate } from './gates/pool.gate.js';
 import { quarantineGate } from './gates/quarantine.gate.js';
 import { rateLimitGate } from './gates/rate-limit.gate.js';
 import { resolveToolGate } from './gates/resolve-tool.gate.js';
@@ -30,6 +33,8 @@ export interface DoorWorld {
   readonly front: HttpFront;
   readonly authenticator: Authenticator;
   readonly limiter: RateLimiter;
+  readonly settings: Settings;
+  readonly challenges: Challenges;
 }
 export type DoorResult = HttpRefusal | undefined | Promise<HttpRefusal | undefined>;
 
@@ -50,6 +55,8 @@ export const DOOR: readonly (readonly [name: string, gate: (visit: Visit, world:
   ['content', contentGate],
   ['authenticate', authenticateGate],
   ['rate_limit', rateLimitGate],
+  ['pool', poolGate],
+  ['baseline', baselineGate],
 ];
 export const GATES: readonly (readonly [name: string, gate: (ctx: CallContext, world: GateWorld) => GateResult])[] = [
   ['resolve_tool', resolveToolGate],

@@ -56,7 +56,8 @@ export interface EdgeFixture extends AsyncDisposable {
 
 export interface EdgeOptions {
   beside?: readonly ServiceDefinition[];
-  env?: Record<string, string>;
+  /** Set, or made of the issuer that is made for this edge. */
+  env?: Record<string, string> | ((issuer: TestIssuer) => Record<string, string>);
   nats?: NatsFixture;
   postgres?: PostgresFixture;
   ready?: boolean;
@@ -79,7 +80,7 @@ export async function startEdge(options: EdgeOptions = {}): Promise<EdgeFixture>
         WEBHOOK_PORT: '0',
         OAUTH_ISSUER: issuer.url,
         CORTEX_RATE_LIMIT_PER_MINUTE: '1000000',
-        ...env,
+        ...(typeof env === 'function' ? env(issuer) : env),
       },
     },
   ).catch(async (error: unknown) => {

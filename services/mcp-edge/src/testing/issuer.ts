@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { exportJWK, generateKeyPair, SignJWT, type CryptoKey } from 'jose';
+import { text } from 'node:stream/consumers';
+import { decodeJwt, exportJWK, generateKeyPair, SignJWT, type CryptoKey } from 'jose';
 
 export interface TestIssuer extends AsyncDisposable {
   readonly url: string;
@@ -11,9 +12,18 @@ export interface TestIssuer extends AsyncDisposable {
   readonly publicKey: CryptoKey;
   /** A token of 5 minutes for `audience`; claims win over the defaults (`sub` alice, `client_id` cli), undefined leaves one out. */
   token(audience: string, claims?: Record<string, unknown>, header?: Record<string, unknown>): Promise<string>;
-  /** From now on another key is served, and signs. */
-  rotate(): Promise<void>;
+  /** From now on another key is served, and signs; under the id of the one before where `sameId` is true. */
+  rotate(sameId?: boolean): Promise<void>;
+  /** `jti` of tokens that `/introspect` calls inactive. */
+  readonly revoked: Set<string>;
+  /** What `/introspect` answers instead of a verdict; undefined, a verdict. */
+  introspectStatus: number | undefined;
+  /** Requests for a verdict so far. */
+  readonly introspections: number;
 }
+
+/** Whom `/introspect` answers. */
+export const INTROSPECTION_CLIENT = { id: 'cortex', secret: 'of the edge' };
 
 /** An authorization server that has a key set and signs what it is told to. */
 export async function testIssuer(): Promise<TestIssuer> {
@@ -21,7 +31,19 @@ export async function testIssuer(): Promise<TestIssuer> {
   let fetches = 0;
   const make = async () => ({ ...(await generateKeyPair('RS256', { extractable: true })), kid: `k${++serial}` });
   let key = await make();
-  const server = createServer((_req, res) => {
+  let introspections = 0;
+  const { id, secret } = INTROSPECTION_CLIENT;
+  const basic = `Basic ${Buffer.from(`${id}:${secret.replaceAll(' ', '+')}`).toString('base64')}`;
+  const introspect = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    introspections++;
+    const asked = new URLSearchParams(await text(req)).get('token') ?? '';
+    if (req.headers.authorization !== basic) return void res.writeHead(401).end();
+    if (issuer.introspectStatus !== undefined) return void res.writeHead(issuer.introspectStatus).end();
+    const active = !issuer.revoked.has(String(decodeJwt(asked).jti));
+    res.setHeader('content-type', 'application/json').end(JSON.stringify({ active }));
+  };
+  const server = createServer((req, res) => {
+    if (req.url === '/introspect') return void introspect(req, res);
     fetches++;
     void exportJWK(key.publicKey).then((jwk) => {
       const keys = [{ ...jwk, kid: key.kid, use: 'sig', alg: 'RS256' }];
@@ -30,8 +52,13 @@ export async function testIssuer(): Promise<TestIssuer> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return {
+  const issuer: TestIssuer = {
     url,
+    revoked: new Set(),
+    introspectStatus: undefined,
+    get introspections() {
+      return introspections;
+    },
     get fetches() {
       return fetches;
     },
@@ -45,12 +72,14 @@ export async function testIssuer(): Promise<TestIssuer> {
         .setProtectedHeader({ alg: 'RS256', kid: key.kid, ...header })
         .sign(key.privateKey);
     },
-    async rotate() {
-      key = await make();
+    async rotate(sameId = false) {
+      const { kid } = key;
+      key = { ...(await make()), ...(sameId && { kid }) };
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },
   };
+  return issuer;
 }
