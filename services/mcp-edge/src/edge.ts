@@ -30,6 +30,8 @@ import { LongAnswers } from './mcp/long-answers.js';
 import { McpRoute } from './mcp/mcp.route.js';
 import { renderResult } from './mcp/render.js';
 import { SdkLane } from './mcp/sdk-lane.js';
+import { Methods } from './methods/methods.js';
+import { RoundTrips } from './methods/round-trips.js';
 import { EdgeMetrics } from './metrics.js';
 import { RateLimiter } from './ratelimit/rate-limiter.js';
 import type { Authenticator, CatalogTool, EdgeCore, EdgeLog, LegacyLayer, ModeReader } from './seams.js';
@@ -46,6 +48,7 @@ export class Edge {
   readonly views: LiveViews;
   readonly catalog: Catalog;
   readonly federation: Federation;
+  readonly methods: Methods;
   readonly route: McpRoute;
   readonly webhooks: WebhookListener;
   readonly pipeline: CallPipeline;
@@ -84,6 +87,8 @@ export class Edge {
     for (const sentence of skipped) log.error({}, sentence);
     for (const sentence of warnings) log.warn({}, sentence);
     const own = host.definition.tools;
+    const sealer = new Sealer(settings.stateKey, settings.CORTEX_STATE_KEYS_OLD);
+    const roundTrips = new RoundTrips(sealer, settings.CORTEX_STATE_TTL_SECONDS, log);
     const catalog = (this.catalog = new Catalog(own, log, backends.length > 0));
     const federation = (this.federation = new Federation({
       backends,
@@ -94,6 +99,7 @@ export class Edge {
       review: servedAsDeclared,
       digestOf: textDigest,
       readSchemas: plainSchemas,
+      roundTrips,
     }));
     const { name, version } = serverInfo(settings);
     const identity = JSON.stringify({ name, version });
@@ -142,14 +148,25 @@ export class Edge {
       metrics,
       records,
       world: { settings, catalog, views: this.views, confirmation },
-      idempotency: new Idempotency(bus, new Sealer(settings.stateKey, settings.CORTEX_STATE_KEYS_OLD), log),
+      idempotency: new Idempotency(bus, sealer, log),
       local: new LocalTools(host, catalog, modes),
       federation,
     }));
     const { runCall } = pipeline;
     const recordRequest: EdgeCore['recordRequest'] = (exchange, note) => records.request(exchange, note);
+    const methods = (this.methods = new Methods({
+      federation,
+      own: [],
+      roundTrips,
+      sealer,
+      pageSize: settings.CORTEX_LIST_PAGE_SIZE,
+      scopeStatus: settings.CORTEX_SCOPE_CHALLENGE === 'http' ? 403 : 200,
+      log,
+    }));
     const core: EdgeCore = {
       runCall,
+      methods,
+      offers: federation,
       listTools: (caller, revision, options) => lists.get(caller, revision, options),
       renderResult: (outcome, revision) => renderResult(outcome, revision, identity),
       catalog,
@@ -158,9 +175,9 @@ export class Edge {
       takePermit: (caller) => limiter.take(caller),
       instructions: () => instructionsText(name, catalog),
     };
-    const shared = { catalog, lists, runCall, answers, authenticator, recordRequest };
+    const shared = { catalog, lists, runCall, methods, answers, authenticator, recordRequest };
     const long = (this.long = new LongAnswers(answers, settings.CORTEX_SSE_KEEPALIVE_MS));
-    const sdk = (this.#sdk = new SdkLane({ ...shared, settings, metrics, log }));
+    const sdk = (this.#sdk = new SdkLane({ ...shared, federation, settings, metrics, log }));
     const legacy = (this.#legacy = createLegacy({
       core,
       settings,

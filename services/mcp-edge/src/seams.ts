@@ -10,7 +10,9 @@ import {
   type Principal,
   type WireError,
 } from '@cortex/contracts';
+import type { Federation } from './federation/federation.js';
 import type { CallEvents } from './federation/types.js';
+import type { Methods } from './methods/methods.js';
 import type { Settings } from './settings.js';
 
 /**
@@ -150,6 +152,17 @@ export interface CallMeta {
   tracestate?: string;
 }
 
+/** What a client says of itself, with each request or once for its session, and its answers to what it was asked before. Unverified. */
+export interface ClientSaid {
+  readonly info?: unknown;
+  readonly capabilities?: Readonly<Record<string, unknown>>;
+  /** From which level on it wants log lines; undefined: none. */
+  readonly log_level?: string;
+  /** As received. */
+  readonly input_responses?: unknown;
+  readonly request_state?: unknown;
+}
+
 /** One `tools/call`, whatever lane, era and transport it came by. */
 export interface CallInput {
   caller: CallerContext;
@@ -163,6 +176,7 @@ export interface CallInput {
   cancel: Cancellation;
   /** Who is told what a backend says while it works; without it nobody is. */
   events?: CallEvents;
+  client?: ClientSaid;
   /** JSON-RPC id: for the record alone, never a key. */
   rpc_id?: string | number;
   origin?: string;
@@ -175,7 +189,15 @@ export interface CallInput {
  * service wrote it (bytes are never parsed on the way), without `isError` and `_meta`. `error` = a JSON-RPC error.
  */
 export type CallOutcome =
-  | { kind: 'result'; members: Uint8Array | string; is_error: boolean; meta?: Record<string, unknown>; call_id: string }
+  | {
+      kind: 'result';
+      members: Uint8Array | string;
+      is_error: boolean;
+      /** Set where the members are questions to the client (2026-07-28) in place of a result. */
+      result_type?: 'input_required';
+      meta?: Record<string, unknown>;
+      call_id: string;
+    }
   | {
       kind: 'error';
       code: number;
@@ -325,6 +347,9 @@ export interface EdgeCore {
   readonly listTools: ListTools;
   readonly renderResult: RenderResult;
   readonly catalog: CatalogReader;
+  readonly methods: Pick<Methods, 'serve' | 'knows' | 'view'>;
+  /** Changes of what backends offer. */
+  readonly offers: Pick<Federation, 'onChange' | 'onResourceUpdated'>;
   readonly recordRequest: RecordRequest;
   readonly answer: Answer;
   /** Counts a request against the caller's limit; a refusal when it is used up (POST, GET stream, `/sse`). */

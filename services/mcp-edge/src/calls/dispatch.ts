@@ -24,6 +24,8 @@ export interface Delivered {
   members: Uint8Array | string;
   is_error: boolean;
   meta?: Record<string, unknown>;
+  /** Questions to the client in place of a result. */
+  result_type?: 'input_required';
   last_seq?: number;
   /** Of a result with `isError` that came from a backend: the word for its record. */
   fault?: { kind: ErrorKind };

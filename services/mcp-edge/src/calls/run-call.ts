@@ -128,7 +128,7 @@ export class CallPipeline {
       if (input.cancel.cancelled) throw cancelledByCaller();
       const work = (): Promise<Delivered> => this.#execute(ctx, tool);
       const delivered = key === undefined ? await work() : await idempotency.run(ctx, tool, key, work);
-      const { members, is_error, meta, fault } = delivered;
+      const { members, is_error, meta, fault, result_type } = delivered;
       const ending: Ending = {
         outcome: is_error ? 'failed' : 'succeeded',
         result_bytes: members.length,
@@ -137,7 +137,14 @@ export class CallPipeline {
       };
       const stored = await this.#record(ctx, ending);
       if (!stored) return this.#unrecorded(ctx);
-      return { kind: 'result', members, is_error, ...(meta !== undefined && { meta }), call_id: ctx.call_id };
+      return {
+        kind: 'result',
+        members,
+        is_error,
+        ...(result_type !== undefined && { result_type }),
+        ...(meta !== undefined && { meta }),
+        call_id: ctx.call_id,
+      };
     } catch (error) {
       if (!isCortexError(error)) throw error;
       const rpc = tool.federated && rpcErrorOf(error);
@@ -213,7 +220,11 @@ export class CallPipeline {
   }
 
   /** A backend failed in a way for which the protocol has an error of its own. */
-  async #rpcFault(ctx: CallContext, cause: CortexError, { code, message, data }: RpcError): Promise<CallOutcome> {
+  async #rpcFault(
+    ctx: CallContext,
+    cause: CortexError,
+    { code, message, data, status = 200 }: RpcError,
+  ): Promise<CallOutcome> {
     const error = publicError(cause, ctx.call_id);
     const stored = await this.#record(ctx, {
       outcome: outcomeOf(error),
@@ -227,7 +238,7 @@ export class CallPipeline {
       code,
       message,
       ...(data !== undefined && { data }),
-      status: 200,
+      status,
       error,
       call_id: ctx.call_id,
     };

@@ -1,8 +1,19 @@
 import { isToken, toWireError, type Outcome } from '@cortex/contracts';
 import { callMeta, listOptions } from '../mcp/call-meta.js';
-import { isObject } from '../mcp/envelope.js';
-import type { Cancellation, EdgeCore, HttpExchange, LegacyRevision } from '../seams.js';
+import { RPC } from '../mcp/envelope.js';
+import { Relay } from '../methods/relay.js';
+import { type Method as OtherMethod, METHODS, type MethodFault } from '../methods/types.js';
+import type {
+  CallMeta,
+  CallOutcome,
+  Cancellation,
+  ClientSaid,
+  EdgeCore,
+  HttpExchange,
+  LegacyRevision,
+} from '../seams.js';
 import { errorOf, resultOf, type Json, type LegacyRequest, type Reply } from './message.js';
+import { type Ask, type Asked, inRounds, NoInput } from './rounds.js';
 
 const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
@@ -17,6 +28,14 @@ export interface Origin {
   /** Id of the protocol session; without one the methods that need a session are refused. */
   session?: string;
   setLogLevel?: (level: string) => Promise<void> | void;
+  /** Adds a URI to those of which the session is told changes, or takes it out. */
+  subscribe?: (uri: string, wanted: boolean) => Promise<void> | void;
+  /** What the client said when its session began; without a session nothing is known of it. */
+  client?: ClientSaid;
+  /** One message ahead of the answer, where that is a stream. */
+  tell?: (message: string) => void;
+  /** Puts a question to the client, on the same stream. */
+  ask?: Ask;
 }
 
 type Method = (origin: Origin, params: Json, request: LegacyRequest, cancel: Cancellation) => Reply | Promise<Reply>;
@@ -28,14 +47,16 @@ export function createDispatch(
   core: EdgeCore,
   log: (level: 'error', message: string, fields: Record<string, unknown>) => void,
 ): Dispatch {
-  const noResource = (uri: unknown): Reply =>
-    typeof uri === 'string'
-      ? errorOf(-32002, 'Resource not found', { uri: uri.slice(0, MAX_ECHO) })
-      : errorOf(-32602, 'params.uri is missing; name the resource');
-  const noPrompt = (name: unknown): Reply =>
-    typeof name === 'string'
-      ? errorOf(-32602, `Unknown prompt: ${name.slice(0, MAX_ECHO)}`)
-      : errorOf(-32602, 'params.name is missing; name the prompt');
+  const subscription =
+    (wanted: boolean): Method =>
+    async ({ exchange, subscribe }, { uri }) => {
+      if (typeof uri !== 'string') return errorOf(RPC.invalidParams, 'params.uri is missing; name the resource');
+      // What may be forgotten need not be there any more.
+      if (wanted && !core.methods.knows(uri, exchange.caller))
+        return errorOf(RPC.resourceNotFound, 'Resource not found', { uri: uri.slice(0, MAX_ECHO) });
+      await subscribe?.(uri, wanted);
+      return resultOf({});
+    };
   /** Everything fits on one page, so no cursor was ever given out. */
   const page = (params: Json, list: () => Reply): Reply =>
     params.cursor === undefined ? list() : errorOf(-32602, 'Invalid cursor');
@@ -49,13 +70,9 @@ export function createDispatch(
     'tools/list': ({ exchange, revision }, params) =>
       page(params, () => ({ result: core.listTools(exchange.caller, revision, listOptions(exchange.headers)) })),
     'tools/call': callTool,
-    'prompts/list': (_, params) => page(params, () => resultOf({ prompts: [] })),
-    'prompts/get': (_, { name }) => noPrompt(name),
-    'resources/list': (_, params) => page(params, () => resultOf({ resources: [] })),
-    'resources/templates/list': (_, params) => page(params, () => resultOf({ resourceTemplates: [] })),
-    'resources/read': (_, { uri }) => noResource(uri),
-    'resources/subscribe': inSession((_, { uri }) => noResource(uri)),
-    'resources/unsubscribe': inSession((_, { uri }) => (typeof uri === 'string' ? resultOf({}) : noResource(uri))),
+    ...Object.fromEntries(METHODS.map((method) => [method, otherMethod(method)])),
+    'resources/subscribe': inSession(subscription(true)),
+    'resources/unsubscribe': inSession(subscription(false)),
     'logging/setLevel': inSession(async ({ setLogLevel }, { level }) => {
       if (typeof level !== 'string' || !LOG_LEVELS.includes(level)) {
         return errorOf(-32602, `params.level is no log level; use one of ${LOG_LEVELS.join(', ')}`);
@@ -63,35 +80,75 @@ export function createDispatch(
       await setLogLevel?.(level);
       return resultOf({});
     }),
-    'completion/complete': (_, { ref }) => {
-      if (!isObject(ref)) return errorOf(-32602, 'params.ref is missing; name a prompt or a resource');
-      if (ref.type === 'ref/prompt') return noPrompt(ref.name);
-      return errorOf(-32602, 'params.ref names nothing that can be completed');
-    },
   };
 
   async function callTool(origin: Origin, params: Json, { id }: LegacyRequest, cancel: Cancellation): Promise<Reply> {
     if (typeof params.name !== 'string') return errorOf(-32602, 'params.name is missing; name the tool');
+    const { name } = params;
     const { exchange, revision, transport, session } = origin;
-    const outcome = await core.runCall({
-      caller: exchange.caller,
-      name: params.name,
-      args: params.arguments,
-      era: 'legacy',
-      revision,
-      transport,
-      meta: callMeta(params._meta, exchange.headers),
-      cancel,
-      rpc_id: id,
-      ...(exchange.headers.origin !== undefined && { origin: exchange.headers.origin }),
-      ...(session !== undefined && { mcp_session_id: session }),
-    });
-    if (outcome.kind === 'result') return { result: core.renderResult(outcome, revision) };
-    const { code, message, data, status, required_scopes } = outcome;
-    return {
-      error: { code, message, ...(data !== undefined && { data }) },
-      status,
-      ...(required_scopes && { required_scopes }),
+    const meta = callMeta(params._meta, exchange.headers);
+    const relay = relayOf(origin, meta);
+    const run = (client: ClientSaid): Promise<CallOutcome> =>
+      core.runCall({
+        caller: exchange.caller,
+        name,
+        args: params.arguments,
+        era: 'legacy',
+        revision,
+        transport,
+        meta,
+        client,
+        cancel,
+        rpc_id: id,
+        ...(relay && { events: relay }),
+        ...(exchange.headers.origin !== undefined && { origin: exchange.headers.origin }),
+        ...(session !== undefined && { mcp_session_id: session }),
+      });
+    try {
+      const outcome = await inRounds(origin.client ?? {}, { revision, ask: origin.ask, cancel }, run, askedByCall);
+      if (outcome.kind === 'result') return { result: core.renderResult(outcome, revision) };
+      if (outcome.code === RPC.missingCapability) return noInput(`${name} needs input that this client cannot give`);
+      return errorReply(outcome);
+    } catch (error) {
+      if (error instanceof NoInput) return noInput(`${name} ${error.message}`);
+      throw error;
+    } finally {
+      relay?.end();
+    }
+  }
+
+  function otherMethod(method: OtherMethod): Method {
+    return async (origin, params, _request, cancel) => {
+      const { exchange, revision } = origin;
+      const meta = callMeta(params._meta, exchange.headers);
+      const relay = relayOf(origin, meta);
+      const asked = {
+        method,
+        caller: exchange.caller,
+        params,
+        meta,
+        era: 'legacy' as const,
+        revision,
+        list: listOptions(exchange.headers, exchange.req.url),
+        cancel,
+        events: relay,
+        requestId: exchange.request_id,
+      };
+      const run = (client: ClientSaid) => core.methods.serve({ ...asked, client });
+      try {
+        const outcome = await inRounds(origin.client ?? {}, { revision, ask: origin.ask, cancel }, run, (one) =>
+          one.kind === 'input_required' ? one.value : undefined,
+        );
+        if (outcome.kind !== 'error') return resultOf(outcome.value);
+        if (outcome.code === RPC.missingCapability)
+          return errorOf(RPC.internal, 'The request needs input that this client cannot give');
+        return errorReply(outcome);
+      } catch (error) {
+        if (error instanceof NoInput) return errorOf(RPC.internal, `The request ${error.message}`);
+        throw error;
+      } finally {
+        relay?.end();
+      }
     };
   }
 
@@ -128,5 +185,28 @@ export function createDispatch(
     }
     record(origin, request, reply);
     return reply;
+  };
+}
+
+/** Until a session sets a level, every log line is told. */
+const relayOf = ({ tell, client = {} }: Origin, meta: CallMeta): Relay | undefined =>
+  tell && Relay.wanted({ meta, client: { log_level: 'debug', ...client }, send: tell });
+
+/** The questions of a call that has no result yet. */
+function askedByCall(outcome: CallOutcome): Asked | undefined {
+  if (outcome.kind !== 'result' || outcome.result_type !== 'input_required') return undefined;
+  const { members } = outcome;
+  const text = typeof members === 'string' ? members : Buffer.from(members).toString('utf8');
+  return JSON.parse(`{${text}}`) as Asked;
+}
+
+const noInput = (text: string): Reply => resultOf({ content: [{ type: 'text', text }], isError: true });
+
+function errorReply(fault: Extract<CallOutcome, { kind: 'error' }> | MethodFault): Reply {
+  const { code, message, data, status, required_scopes } = fault;
+  return {
+    error: { code, message, ...(data !== undefined && { data }) },
+    status,
+    ...(required_scopes && { required_scopes }),
   };
 }

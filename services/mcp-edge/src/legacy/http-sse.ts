@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { headerValue, type RpcId } from '../mcp/envelope.js';
-import { HttpRefusal, type EdgeCore, type HttpExchange, type LegacyRevision } from '../seams.js';
+import { HttpRefusal, type ClientSaid, type EdgeCore, type HttpExchange, type LegacyRevision } from '../seams.js';
 import type { Settings } from '../settings.js';
 import { batchFault, runBatch } from './batch.js';
 import type { Dispatch, Origin } from './dispatch.js';
@@ -8,6 +8,8 @@ import { Flights } from './flights.js';
 import { greet, readHello } from './handshake.js';
 import type { Listeners } from './listeners.js';
 import { errorOf, readMessage, responseBytes, type Json, type LegacyRequest, type Reply } from './message.js';
+import { capabilitiesIn, type Questions } from './questions.js';
+import { MAX_SUBSCRIPTIONS } from './session-store.js';
 import { IN_FLIGHT } from './streamable.js';
 import type { EventStream } from './streams.js';
 
@@ -20,6 +22,8 @@ interface SseSession {
   stream: EventStream;
   /** Null before `initialize`. */
   revision: LegacyRevision | null;
+  client: ClientSaid;
+  subscriptions: readonly string[];
 }
 
 export interface HttpSseParts {
@@ -27,6 +31,7 @@ export interface HttpSseParts {
   settings: Settings;
   dispatch: Dispatch;
   listeners: Listeners;
+  questions: Questions;
   log: (level: 'error', message: string, fields: Record<string, unknown>) => void;
 }
 
@@ -51,7 +56,14 @@ export class HttpSse {
     const stream = listeners.open(exchange, id, 'sse', () => this.#sessions.get(id)?.revision ?? '2024-11-05');
     if (stream instanceof HttpRefusal) core.answer.refuse(exchange, stream);
     else {
-      this.#sessions.set(id, { id, caller_key: exchange.caller.caller_key, stream, revision: null });
+      this.#sessions.set(id, {
+        id,
+        caller_key: exchange.caller.caller_key,
+        stream,
+        revision: null,
+        client: {},
+        subscriptions: [],
+      });
       stream.onClose(() => this.#sessions.delete(id));
       stream.send('endpoint', `/messages?sessionId=${id}`);
     }
@@ -84,6 +96,7 @@ export class HttpSse {
         .then((reply) => reply && session.stream.send('message', responseBytes(read.id, reply)))
         .catch(this.#unsent);
     } else if (read.kind === 'notification') this.#notice(session, read.method, read.params);
+    else this.parts.questions.answered(session.id, read.message);
     core.answer.text(exchange, 202, 'Accepted');
   }
 
@@ -128,6 +141,8 @@ export class HttpSse {
     const hello = readHello(params, '2024-11-05');
     if (!('protocol_version' in hello)) return hello;
     session.revision = hello.protocol_version;
+    const capabilities = capabilitiesIn(hello.protocol_version, hello.client_capabilities);
+    session.client = { ...session.client, info: hello.client_info, capabilities };
     const reply = greet(core, settings, hello);
     core.recordRequest(exchange, {
       method: 'initialize',
@@ -143,11 +158,21 @@ export class HttpSse {
   }
 
   #origin(exchange: HttpExchange, session: SseSession): Origin {
+    const tell = (message: string): void => session.stream.send('message', message);
     return {
       exchange,
       revision: session.revision ?? '2024-11-05',
       transport: 'sse',
       session: session.id,
+      client: session.client,
+      tell,
+      ask: (method, params) => this.parts.questions.ask(session.id, tell, method, params),
+      setLogLevel: (log_level) => void (session.client = { ...session.client, log_level }),
+      subscribe: (uri, wanted) => {
+        const others = session.subscriptions.filter((one) => one !== uri);
+        session.subscriptions = wanted ? [...others, uri].slice(-MAX_SUBSCRIPTIONS) : others;
+        this.parts.listeners.subscribe(session.id, session.subscriptions);
+      },
     };
   }
 

@@ -5,6 +5,7 @@ import type { Settings } from '../settings.js';
 import { createDispatch } from './dispatch.js';
 import { HttpSse } from './http-sse.js';
 import { Listeners, type LegacyMetrics } from './listeners.js';
+import { Questions } from './questions.js';
 import { SessionStore } from './session-store.js';
 import { Streamable } from './streamable.js';
 import { Streams } from './streams.js';
@@ -27,6 +28,7 @@ export function createLegacy({ core, settings, bus, metrics, scopeChallenge, log
   const listeners = new Listeners(core, streams, metrics, settings.OAUTH_CLOCK_SKEW_SECONDS);
   const dispatch = createDispatch(core, log);
   const sessions = new SessionStore(bus);
+  const questions = new Questions(settings.CORTEX_INPUT_TIMEOUT_MS);
   const streamable = new Streamable({
     core,
     settings,
@@ -34,11 +36,12 @@ export function createLegacy({ core, settings, bus, metrics, scopeChallenge, log
     dispatch,
     listeners,
     streams,
+    questions,
     metrics,
     scopeChallenge,
     log,
   });
-  const httpSse = new HttpSse({ core, settings, dispatch, listeners, log });
+  const httpSse = new HttpSse({ core, settings, dispatch, listeners, questions, log });
   return {
     post: (exchange, message) => streamable.post(exchange, message),
     get: (exchange) => streamable.get(exchange),

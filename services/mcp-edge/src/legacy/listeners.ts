@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { HttpRefusal, type CallerContext, type EdgeCore, type HttpExchange, type LegacyRevision } from '../seams.js';
+import { LIST_KINDS, type ListKind } from '../federation/types.js';
 import type { EdgeMetrics } from '../metrics.js';
 import { EventStream, type Streams } from './streams.js';
 
@@ -7,7 +8,7 @@ const MAX_STREAMS = 1024;
 const MAX_PER_CALLER = 100;
 /** A service that comes up announces once, several come up together: one notification tells of all. */
 const GATHER_MS = 100;
-const LIST_CHANGED = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}';
+const changed = (list: ListKind): string => `{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`;
 
 /** What of the edge's metrics this layer moves. */
 export type LegacyMetrics = Pick<EdgeMetrics, 'sessions' | 'streams'>;
@@ -16,8 +17,10 @@ interface Listener {
   stream: EventStream;
   caller: CallerContext;
   revision: () => LegacyRevision;
-  /** What this caller saw when it was last told. */
-  seen: string;
+  /** What this caller saw of each list when it was last told. */
+  seen: Record<ListKind, string>;
+  /** URIs of which its session is told changes. */
+  subscriptions: readonly string[];
 }
 
 /**
@@ -37,9 +40,15 @@ export class Listeners {
     private readonly metrics: LegacyMetrics,
     private readonly skewSeconds: number,
   ) {
-    this.#stopWatching = core.catalog.onChange(() => {
+    const gather = (): void => {
       this.#gathering ??= setTimeout(() => this.#tell(), GATHER_MS).unref();
-    });
+    };
+    const stops = [
+      core.catalog.onChange(gather),
+      core.offers.onChange(gather),
+      core.offers.onResourceUpdated((uri) => this.#updated(uri)),
+    ];
+    this.#stopWatching = () => stops.forEach((stop) => stop());
   }
 
   /** Opens a stream under a key; the newest one takes the key, so nobody is locked out by a ghost of his own. */
@@ -48,6 +57,7 @@ export class Listeners {
     key: string,
     kind: 'get' | 'sse',
     revision: () => LegacyRevision,
+    subscriptions: readonly string[] = [],
   ): EventStream | HttpRefusal {
     const { caller, res } = exchange;
     if (this.#closed) return new HttpRefusal(503, '{"error":"shutting_down"}', { 'Retry-After': '1' });
@@ -55,7 +65,7 @@ export class Listeners {
     // A stream's connection ends with it: kept alive it would keep the listener from closing at a stop.
     this.core.answer.openStream(exchange, { Connection: 'close' });
     const stream = new EventStream(res, this.#endOf(caller));
-    const listener: Listener = { stream, caller, revision, seen: this.#view(caller, revision()) };
+    const listener: Listener = { stream, caller, revision, seen: this.#view(caller, revision()), subscriptions };
     const before = this.#listeners.get(key);
     this.#listeners.set(key, listener);
     before?.stream.end();
@@ -66,6 +76,12 @@ export class Listeners {
       if (this.#listeners.get(key) === listener) this.#listeners.delete(key);
     });
     return stream;
+  }
+
+  /** From now on the stream under this key is told changes of these. */
+  subscribe(key: string, uris: readonly string[]): void {
+    const listener = this.#listeners.get(key);
+    if (listener) listener.subscriptions = uris;
   }
 
   end(key: string): void {
@@ -101,14 +117,29 @@ export class Listeners {
     this.#gathering = undefined;
     for (const listener of this.#listeners.values()) {
       const seen = this.#view(listener.caller, listener.revision());
-      if (seen === listener.seen) continue;
+      for (const list of LIST_KINDS)
+        if (seen[list] !== listener.seen[list]) listener.stream.send('message', changed(list));
       listener.seen = seen;
-      listener.stream.send('message', LIST_CHANGED);
     }
   }
 
+  #updated(uri: string): void {
+    const message = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } });
+    for (const { subscriptions, caller, stream } of this.#listeners.values())
+      if (subscriptions.includes(uri) && this.core.methods.knows(uri, caller)) stream.send('message', message);
+  }
+
+  #view(caller: CallerContext, revision: LegacyRevision): Record<ListKind, string> {
+    const { methods } = this.core;
+    return {
+      tools: this.#tools(caller, revision),
+      prompts: methods.view('prompts', caller),
+      resources: methods.view('resources', caller),
+    };
+  }
+
   /** Lists are prepared once per set of rights, so their bytes are hashed once per set too. */
-  #view(caller: CallerContext, revision: LegacyRevision): string {
+  #tools(caller: CallerContext, revision: LegacyRevision): string {
     const list = this.core.listTools(caller, revision);
     let digest = this.#digests.get(list);
     if (digest === undefined) this.#digests.set(list, (digest = hash('sha256', list, 'base64')));

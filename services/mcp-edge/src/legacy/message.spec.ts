@@ -21,7 +21,7 @@ describe('a message', () => {
   );
 
   it('without a method is an answer to a request of ours, if it answers at all', () => {
-    expect(rpc({ id: 1, result: {} })).toEqual({ kind: 'response' });
+    expect(rpc({ id: 1, result: {} })).toMatchObject({ kind: 'response', message: { id: 1, result: {} } });
     expect(rpc({ id: 1 })).toMatchObject({ kind: 'invalid', id: 1 });
   });
 

@@ -11,7 +11,7 @@ export interface LegacyRequest {
 export type LegacyMessage =
   | LegacyRequest
   | { kind: 'notification'; method: string; params: Json }
-  | { kind: 'response' }
+  | { kind: 'response'; message: Json }
   | { kind: 'invalid'; id?: RpcId; problem: string };
 
 /** What a parsed JSON value is in JSON-RPC. An id of null is never a notification: the client would wait for ever. */
@@ -21,7 +21,8 @@ export function readMessage(value: unknown): LegacyMessage {
   const id = idOf(value.id);
   const named = id === undefined ? {} : { id };
   if (value.jsonrpc !== '2.0') return { kind: 'invalid', ...named, problem: 'jsonrpc must be "2.0"' };
-  if (method === undefined && id !== undefined && ('result' in value || 'error' in value)) return { kind: 'response' };
+  if (method === undefined && id !== undefined && ('result' in value || 'error' in value))
+    return { kind: 'response', message: value };
   if (typeof method !== 'string') return { kind: 'invalid', ...named, problem: 'method must be a string' };
   if (!isObject(params)) return { kind: 'invalid', ...named, problem: 'params must be an object' };
   if (!('id' in value)) return { kind: 'notification', method, params };

@@ -27,6 +27,11 @@ export class PostStream {
     });
   }
 
+  /** One message ahead of the answer. */
+  tell(message: string): void {
+    this.#open().send('message', message);
+  }
+
   /** False when the answer is left to the caller: it has a status of its own, and no stream was opened yet. */
   finish(id: RpcId, reply: Reply): boolean {
     const status = 'error' in reply ? (reply.status ?? 200) : 200;

@@ -13,12 +13,16 @@ export interface SessionRecord {
   client_capabilities: Json;
   client_info: Json;
   log_level?: string;
+  /** URIs of which the client wants to be told changes. */
+  subscriptions?: readonly string[];
   /** ISO 8601. */
   created_at: string;
 }
 
 const LIFE_MS = BUCKETS.mcpSessions.ttl_s * 1000;
 const MAX_PER_CALLER = 100;
+/** Of one session; the oldest goes. */
+export const MAX_SUBSCRIPTIONS = 100;
 const RECORD_LIMIT = 32 * 1024;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const ATTEMPTS = 8;
@@ -63,6 +67,16 @@ export class SessionStore {
   async setLogLevel(caller: CallerContext, id: string, log_level: string): Promise<void> {
     const read = await this.#read(caller, id);
     if (read) await this.#kv.put(keyOf(caller, id), JSON.stringify({ ...read.record, log_level }));
+  }
+
+  /** The URIs of the session afterwards. */
+  async subscribe(caller: CallerContext, id: string, uri: string, wanted: boolean): Promise<readonly string[]> {
+    const read = await this.#read(caller, id);
+    if (!read) return [];
+    const others = (read.record.subscriptions ?? []).filter((one) => one !== uri);
+    const subscriptions = wanted ? [...others, uri].slice(-MAX_SUBSCRIPTIONS) : others;
+    await this.#kv.put(keyOf(caller, id), JSON.stringify({ ...read.record, subscriptions }));
+    return subscriptions;
   }
 
   /** False for an id that is unknown, expired or another caller's. */

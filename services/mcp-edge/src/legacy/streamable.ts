@@ -9,6 +9,7 @@ import type { LegacyMetrics, Listeners } from './listeners.js';
 import { errorOf, readMessage, type Json, type LegacyRequest, type Reply } from './message.js';
 import { PostStream } from './post-stream.js';
 import { revisionOf, SUPPORTED } from './revision.js';
+import { capabilitiesIn, type Questions } from './questions.js';
 import type { SessionRecord, SessionStore } from './session-store.js';
 import type { Streams } from './streams.js';
 
@@ -26,6 +27,7 @@ export interface StreamableParts {
   dispatch: Dispatch;
   listeners: Listeners;
   streams: Streams;
+  questions: Questions;
   metrics: LegacyMetrics;
   scopeChallenge: Authenticator['scopeChallenge'];
   log: (level: 'warn', message: string, fields: Record<string, unknown>) => void;
@@ -53,8 +55,10 @@ export class Streamable {
       this.#notice(session, read.method, read.params);
       return answer.empty(exchange, 202);
     }
-    // Nothing is asked of clients yet, so no answer of theirs is expected: an unknown one is ignored.
-    if (read.kind === 'response') return answer.empty(exchange, 202);
+    if (read.kind === 'response') {
+      if (session) this.parts.questions.answered(session.id, read.message);
+      return answer.empty(exchange, 202);
+    }
     return this.#request(exchange, session, read);
   }
 
@@ -71,7 +75,7 @@ export class Streamable {
     const revision = revisionOf(headerValue(headers, 'mcp-protocol-version'), session?.protocol_version);
     if (revision === null) return this.#unsupported(exchange);
     const key = session?.id ?? `${caller.caller_hash}:${exchange.request_id}`;
-    const stream = listeners.open(exchange, key, 'get', () => revision);
+    const stream = listeners.open(exchange, key, 'get', () => revision, session?.subscriptions);
     if (stream instanceof HttpRefusal) core.answer.refuse(exchange, stream);
     core.recordRequest(exchange, {
       method: 'GET',
@@ -150,7 +154,7 @@ export class Streamable {
     const streamed = session !== null && STREAMED.has(method) && acceptsStream(exchange);
     const stream = streamed ? new PostStream(core, exchange, streams, metrics) : undefined;
     try {
-      const reply = await this.parts.dispatch(origin, request, cancel);
+      const reply = await this.parts.dispatch({ ...origin, ...this.#onStream(session, stream) }, request, cancel);
       if (!stream?.finish(id, reply)) this.#write(exchange, id, reply);
     } finally {
       if (session) this.#flights.end(session.id, id);
@@ -197,8 +201,36 @@ export class Streamable {
       ...(session && {
         session: session.id,
         setLogLevel: (level) => this.parts.sessions.setLogLevel(exchange.caller, session.id, level),
+        subscribe: (uri, wanted) => this.#subscribe(exchange, session.id, uri, wanted),
+        client: {
+          info: session.client_info,
+          // Without a stream nothing can be asked; with one `#onStream` tells what may be.
+          capabilities: {},
+          ...(session.log_level !== undefined && { log_level: session.log_level }),
+        },
       }),
     };
+  }
+
+  /** What can be told and asked ahead of an answer that is a stream. */
+  #onStream(session: SessionRecord | null, stream: PostStream | undefined): Pick<Origin, 'tell' | 'ask' | 'client'> {
+    if (session === null || stream === undefined) return {};
+    const { protocol_version: revision, client_capabilities, client_info: info, log_level } = session;
+    const tell = (message: string): void => stream.tell(message);
+    return {
+      tell,
+      ask: (method, params) => this.parts.questions.ask(session.id, tell, method, params),
+      client: {
+        info,
+        capabilities: capabilitiesIn(revision, client_capabilities),
+        ...(log_level !== undefined && { log_level }),
+      },
+    };
+  }
+
+  async #subscribe({ caller }: HttpExchange, id: string, uri: string, wanted: boolean): Promise<void> {
+    const uris = await this.parts.sessions.subscribe(caller, id, uri, wanted);
+    this.parts.listeners.subscribe(id, uris);
   }
 
   /** The session that the header names, null without one; what is no session of this caller is answered here. */

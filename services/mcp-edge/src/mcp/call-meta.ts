@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { CallMeta, ListOptions } from '../seams.js';
-import { headerValue, isObject } from './envelope.js';
+import type { CallMeta, ClientSaid, ListOptions } from '../seams.js';
+import { headerValue, isObject, META, type ModernRequest } from './envelope.js';
 
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 const TRACESTATE_LIMIT = 512;
@@ -24,6 +24,19 @@ export function callMeta(meta: unknown, headers: IncomingHttpHeaders): CallMeta 
     ...(key !== undefined && { idempotency_key: typeof key === 'string' ? key : '' }),
     ...(traced && { traceparent }),
     ...(traced && typeof tracestate === 'string' && tracestate.length <= TRACESTATE_LIMIT && { tracestate }),
+  };
+}
+
+/** What a request of the modern era says of its client: each one says it anew. */
+export function clientSaid({ meta, params }: Pick<ModernRequest, 'meta' | 'params'>): ClientSaid {
+  const { [META.clientInfo]: info, [META.capabilities]: capabilities, [META.logLevel]: level } = meta;
+  const { inputResponses: responses, requestState: state } = params;
+  return {
+    ...(info !== undefined && { info }),
+    ...(isObject(capabilities) && { capabilities }),
+    ...(typeof level === 'string' && { log_level: level }),
+    ...(responses !== undefined && { input_responses: responses }),
+    ...(state !== undefined && { request_state: state }),
   };
 }
 

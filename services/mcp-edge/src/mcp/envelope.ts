@@ -10,11 +10,15 @@ export const RPC = {
   internal: -32603,
   headerMismatch: -32020,
   unsupportedVersion: -32022,
+  missingCapability: -32021,
+  /** Revisions before 2026-07-28 alone. */
+  resourceNotFound: -32002,
 } as const;
 
 export const META = {
   version: 'io.modelcontextprotocol/protocolVersion',
   capabilities: 'io.modelcontextprotocol/clientCapabilities',
+  clientInfo: 'io.modelcontextprotocol/clientInfo',
   logLevel: 'io.modelcontextprotocol/logLevel',
   serverInfo: 'io.modelcontextprotocol/serverInfo',
 } as const;

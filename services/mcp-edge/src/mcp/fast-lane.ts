@@ -10,7 +10,8 @@ import {
   type RunCall,
 } from '../seams.js';
 import { type Answers, rpcErrorText } from './answer.js';
-import { callMeta, listOptions } from './call-meta.js';
+import { Relay } from '../methods/relay.js';
+import { callMeta, clientSaid, listOptions } from './call-meta.js';
 import { type ModernRequest, RPC, type RpcId } from './envelope.js';
 import type { LongAnswers, PendingAnswer } from './long-answers.js';
 import { callFault } from './param-headers.js';
@@ -71,6 +72,9 @@ export class FastLane {
     // In this era the client's going away is the cancellation, of a JSON answer too.
     exchange.res.on('close', () => exchange.res.writableEnded || cancel.cancel());
     const pending = acceptsStream(exchange) ? long.begin(exchange) : undefined;
+    const callsMeta = callMeta(meta, exchange.headers);
+    const client = clientSaid(request);
+    const relay = pending && Relay.wanted({ meta: callsMeta, client, send: (message) => long.tell(pending, message) });
     const outcome = await runCall({
       caller: exchange.caller,
       name: params['name'] as string,
@@ -78,12 +82,15 @@ export class FastLane {
       era: 'modern',
       revision: MODERN,
       transport: 'http',
-      meta: callMeta(meta, exchange.headers),
+      meta: callsMeta,
+      client,
+      ...(relay && { events: relay }),
       cancel,
       rpc_id: id,
       origin: exchange.headers.origin,
       request_id: exchange.request_id,
     });
+    relay?.end();
     if (pending !== undefined) long.end(pending);
     this.#answer(exchange, id, outcome, pending);
   }

@@ -2,6 +2,8 @@ import { Bag, type Bagged } from '@cortex/bus/bag';
 import type { Answer, HttpExchange } from '../seams.js';
 
 const SWEEP_MS = 1_000;
+/** What a client may leave unread before it is told nothing more (threat T18). */
+const MAX_UNREAD_BYTES = 1024 * 1024;
 
 /** An answer that is not there yet. */
 interface Pending extends Bagged {
@@ -38,8 +40,24 @@ export class LongAnswers {
     this.#pending.delete(pending);
   }
 
+  /** One JSON-RPC message ahead of the answer, which is a stream from now on. Dropped for a client that reads too slowly. */
+  tell(pending: Pending, message: string): void {
+    const { res } = pending.exchange;
+    if (res.destroyed || res.writableEnded) return;
+    if (!pending.streaming) this.#open(pending);
+    if (res.writableLength > MAX_UNREAD_BYTES) return;
+    res.write(`event: message\ndata: ${message}\n\n`);
+    pending.lastWrite = performance.now();
+  }
+
   stop(): void {
     clearInterval(this.#timer);
+  }
+
+  #open(pending: Pending): void {
+    this.answer.openStream(pending.exchange);
+    pending.streaming = true;
+    pending.lastWrite = performance.now();
   }
 
   #sweep(): void {
@@ -49,9 +67,7 @@ export class LongAnswers {
       if (exchange.res.destroyed) this.#pending.delete(pending);
       else if (!pending.streaming) {
         if (now - exchange.started < this.afterMs) continue;
-        this.answer.openStream(exchange);
-        pending.streaming = true;
-        pending.lastWrite = now;
+        this.#open(pending);
       } else if (now - pending.lastWrite >= this.keepAliveMs) {
         exchange.res.write(': keepalive\n\n');
         pending.lastWrite = now;

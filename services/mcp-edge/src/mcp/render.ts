@@ -12,7 +12,7 @@ export function resultTail(outcome: ResultOutcome, revision: Revision, serverInf
   const error = outcome.is_error ? ',"isError":true' : '';
   const own = outcome.meta === undefined ? '' : JSON.stringify(outcome.meta).slice(1, -1);
   if (revision !== MODERN) return own === '' ? `${error}}` : `${error},"_meta":{${own}}}`;
-  return `${error},"resultType":"complete","_meta":{"${META.serverInfo}":${serverInfo}${own === '' ? '' : `,${own}`}}}`;
+  return `${error},"resultType":"${outcome.result_type ?? 'complete'}","_meta":{"${META.serverInfo}":${serverInfo}${own === '' ? '' : `,${own}`}}}`;
 }
 
 /** The `result` object in the words of a revision. Source: gateway, section 5.7. */

@@ -4,6 +4,7 @@ import {
   InMemoryServerEventBus,
   type McpHttpHandler,
   type McpRequestContext,
+  type Notification,
   ProtocolError,
   Server,
   type ServerContext,
@@ -25,17 +26,22 @@ import {
 } from '../seams.js';
 import type { Settings } from '../settings.js';
 import type { Answers } from './answer.js';
-import { callMeta, listOptions } from './call-meta.js';
+import type { Methods } from '../methods/methods.js';
+import { Relay } from '../methods/relay.js';
+import { type Method, METHODS } from '../methods/types.js';
+import { callMeta, clientSaid, listOptions } from './call-meta.js';
 import { type ModernRequest, RPC } from './envelope.js';
 import { acceptsStream } from './fast-lane.js';
 import { instructionsText } from './instructions.js';
+import { known, type Watched, watchFor } from './watch.js';
 import { callFault } from './param-headers.js';
 
-export interface SdkLaneOptions {
+export interface SdkLaneOptions extends Watched {
   settings: Settings;
   catalog: Catalog;
   lists: PreparedLists;
   runCall: RunCall;
+  methods: Pick<Methods, 'serve' | 'knows' | 'view'>;
   answers: Answers;
   authenticator: Authenticator;
   recordRequest: RecordRequest;
@@ -52,8 +58,8 @@ const MAX_TIMER_MS = 2_147_483_647;
 interface Passage {
   exchange: HttpExchange;
   request: ModernRequest;
-  /** Set when a call ended in an error that has an HTTP status of its own. */
-  refused?: Extract<CallOutcome, { kind: 'error' }>;
+  /** Set when a request ended in an error that has an HTTP status of its own. */
+  refused?: Pick<Extract<CallOutcome, { kind: 'error' }>, 'status' | 'required_scopes'>;
   /** JSON-RPC code of the error that a handler threw. */
   code?: number;
 }
@@ -102,9 +108,8 @@ export class SdkLane {
     return this.#open.size;
   }
 
-  /** Each stream has a bus of its own that knows the caller: only what this caller can see has changed is told. */
   async #listen(exchange: HttpExchange, request: ModernRequest): Promise<void> {
-    const { answers, settings, metrics } = this.options;
+    const { answers, metrics } = this.options;
     const { caller } = exchange;
     const passage: Passage = { exchange, request };
     if (!acceptsStream(exchange)) {
@@ -122,6 +127,7 @@ export class SdkLane {
       this.#record(passage, 200, 0);
       return;
     }
+    // Each stream has a bus of its own that knows the caller: only what this caller can see has changed is told.
     const bus = new InMemoryServerEventBus();
     const handler = createMcpHandler((context) => this.#server(context), {
       ...this.#handlerOptions(),
@@ -131,13 +137,13 @@ export class SdkLane {
     this.#listens.set(caller.caller_hash, mine + 1);
     this.#open.add(handler);
     metrics.streams.inc({ kind: 'listen' });
-    const stopWatching = this.#watch(caller, bus);
-    const expiry = this.#endAtExpiry(caller, handler, settings.OAUTH_CLOCK_SKEW_SECONDS);
+    const stopWatching = watchFor(caller, this.options, (event) => bus.publish(event));
+    const expiry = this.#endAtExpiry(caller, handler);
     const aborted = new AbortController();
     exchange.res.on('close', () => aborted.abort());
     try {
       const response = await handler.fetch(webRequest(exchange, aborted.signal), {
-        parsedBody: message(request),
+        parsedBody: message(known(request, (uri) => this.options.methods.knows(uri, caller))),
         authInfo: authInfo(passage),
       });
       this.#record(passage, response.status, 0);
@@ -154,24 +160,8 @@ export class SdkLane {
     }
   }
 
-  #watch(caller: CallerContext, bus: InMemoryServerEventBus): () => void {
-    const { catalog } = this.options;
-    const seen = (): string =>
-      catalog
-        .visible(caller)
-        .map((tool) => tool.listing.full)
-        .join('\n');
-    let last = seen();
-    return catalog.onChange(() => {
-      const now = seen();
-      if (now === last) return;
-      last = now;
-      bus.publish({ kind: 'tools_list_changed' });
-    });
-  }
-
-  #endAtExpiry(caller: CallerContext, handler: McpHttpHandler, skewSeconds: number): NodeJS.Timeout | undefined {
-    const left = (caller.exp + skewSeconds) * 1000 - Date.now();
+  #endAtExpiry(caller: CallerContext, handler: McpHttpHandler): NodeJS.Timeout | undefined {
+    const left = (caller.exp + this.options.settings.OAUTH_CLOCK_SKEW_SECONDS) * 1000 - Date.now();
     if (left > MAX_TIMER_MS) return undefined;
     return setTimeout(() => void handler.close(), Math.max(0, left)).unref();
   }
@@ -225,28 +215,41 @@ export class SdkLane {
         ) as { tools: [] },
       ),
     );
-    server.setRequestHandler('prompts/list', ({ params }) => onePage(params, { prompts: [] }));
-    server.setRequestHandler('resources/list', ({ params }) => onePage(params, { resources: [] }));
-    server.setRequestHandler('resources/templates/list', ({ params }) => onePage(params, { resourceTemplates: [] }));
-    server.setRequestHandler('prompts/get', ({ params }) =>
-      refuse(RPC.invalidParams, `Unknown prompt: ${params.name}`),
-    );
-    server.setRequestHandler('resources/read', ({ params }) =>
-      refuse(RPC.invalidParams, 'Resource not found', { uri: params.uri }),
-    );
-    server.setRequestHandler('completion/complete', ({ params }) =>
-      params.ref.type === 'ref/prompt'
-        ? refuse(RPC.invalidParams, `Unknown prompt: ${params.ref.name}`)
-        : refuse(RPC.invalidParams, 'Resource not found', { uri: params.ref.uri }),
-    );
+    for (const method of METHODS)
+      server.setRequestHandler(method, (_request, ctx) => this.#method(passage, method, ctx) as never);
     server.setRequestHandler('tools/call', (_request, ctx) => this.#call(passage, ctx));
     return server;
   }
 
+  /** Parameters are read as received: the SDK's own reading of them may leave members out. */
+  async #method(passage: Passage, method: Method, ctx: ServerContext): Promise<object> {
+    const { exchange, request } = passage;
+    const relay = relayOf(passage, ctx);
+    const outcome = await this.options.methods.serve({
+      method,
+      caller: exchange.caller,
+      params: request.params,
+      meta: callMeta(request.meta, exchange.headers),
+      client: clientSaid(request),
+      era: 'modern',
+      revision: MODERN,
+      list: listOptions(exchange.headers, exchange.req.url),
+      cancel: cancellationOf(ctx),
+      events: relay,
+      requestId: exchange.request_id,
+    });
+    relay?.end();
+    if (outcome.kind === 'error') {
+      passage.refused = outcome;
+      passage.code = outcome.code;
+      throw new ProtocolError(outcome.code, outcome.message, outcome.data);
+    }
+    return outcome.kind === 'input_required' ? { resultType: 'input_required', ...outcome.value } : outcome.value;
+  }
+
   async #call(passage: Passage, ctx: ServerContext) {
     const { exchange, request } = passage;
-    const cancel = new Cancellation();
-    ctx.mcpReq.signal.addEventListener('abort', () => cancel.cancel(), { once: true });
+    const relay = relayOf(passage, ctx);
     const outcome = await this.options.runCall({
       caller: exchange.caller,
       // As received: the SDK's own reading of the parameters may leave members out.
@@ -256,19 +259,27 @@ export class SdkLane {
       revision: MODERN,
       transport: 'http',
       meta: callMeta(request.meta, exchange.headers),
-      cancel,
+      client: clientSaid(request),
+      ...(relay && { events: relay }),
+      cancel: cancellationOf(ctx),
       rpc_id: request.id,
       origin: exchange.headers.origin,
       request_id: exchange.request_id,
     });
+    relay?.end();
     if (outcome.kind === 'error') {
       passage.refused = outcome;
       throw new ProtocolError(outcome.code, outcome.message, outcome.data);
     }
-    const { members, is_error, meta } = outcome;
+    const { members, is_error, meta, result_type } = outcome;
     const text = typeof members === 'string' ? members : Buffer.from(members).toString('utf8');
     const result = JSON.parse(`{${text}}`) as { content: [] };
-    return { ...result, ...(is_error && { isError: true }), ...(meta !== undefined && { _meta: meta }) };
+    return {
+      ...result,
+      ...(is_error && { isError: true }),
+      ...(result_type !== undefined && { resultType: result_type }),
+      ...(meta !== undefined && { _meta: meta }),
+    };
   }
 
   async #forward(exchange: HttpExchange, response: Response, passage: Passage): Promise<number> {
@@ -309,6 +320,23 @@ export class SdkLane {
     });
   }
 }
+
+const cancellationOf = ({ mcpReq }: ServerContext): Cancellation => {
+  const cancel = new Cancellation();
+  mcpReq.signal.addEventListener('abort', () => cancel.cancel(), { once: true });
+  return cancel;
+};
+
+/** What a backend says meanwhile, on the way of the answer; the SDK makes a stream of it with the first message. */
+const relayOf = ({ exchange, request }: Passage, { mcpReq }: ServerContext): Relay | undefined =>
+  acceptsStream(exchange)
+    ? Relay.wanted({
+        meta: callMeta(request.meta, exchange.headers),
+        client: clientSaid(request),
+        // It fails where the client is gone.
+        send: (message) => void mcpReq.notify(JSON.parse(message) as Notification).catch(() => undefined),
+      })
+    : undefined;
 
 /** Arguments are the gates' affair: the SDK is not to judge them first, in words of its own. */
 const message = ({ id, method, params }: ModernRequest) => ({
