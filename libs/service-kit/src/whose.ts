@@ -91,9 +91,10 @@ export function whoseOf(service: ServiceName): Whose {
             })
             .onConflict((oc) => oc.column('session_id').doNothing())
             .execute(),
-        SessionEnded: ({ id, at }, tx) =>
+        SessionEnded: ({ id, workspace, at }, tx) =>
           tx
             .updateTable('session_tree')
+            .where('workspace', '=', workspace)
             .where('session_id', '=', id)
             .where('ended_at', 'is', null)
             .set({ ended_at: at })

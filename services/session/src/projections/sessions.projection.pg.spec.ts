@@ -69,4 +69,9 @@ it('keeps the sessions of two workspaces and of none apart', async () => {
   await t.apply(3, of('s3', started, '02', '_'));
   const rows = await t.db.selectFrom('session_ids').select(['session_id', 'workspace']).orderBy('session_id').execute();
   expect(rows.map(({ session_id, workspace }) => `${session_id} ${workspace}`)).toEqual(['s1 w1', 's2 w2', 's3 _']);
+  await t.apply(4, of('s1', ended, '03', 'w2'));
+  for (const table of ['sessions', 'session_ids'] as const) {
+    const open = await t.db.selectFrom(table).select('session_id').where('ended_at', 'is', null).execute();
+    expect([table, open.length]).toEqual([table, 3]);
+  }
 });

@@ -24,14 +24,20 @@ export const sessions = defineProjection<SessionEvent, SessionDb>({
           .execute(),
       ]);
     },
-    SessionEnded: ({ id, at, data }, tx) =>
+    SessionEnded: ({ id, workspace, at, data }, tx) =>
       Promise.all([
         tx
           .updateTable('sessions')
+          .where('workspace_id', '=', workspace)
           .where('session_id', '=', id)
           .set({ ended_at: at, end_reason: data.reason })
           .execute(),
-        tx.updateTable('session_ids').where('session_id', '=', id).set({ ended_at: at }).execute(),
+        tx
+          .updateTable('session_ids')
+          .where('workspace', '=', workspace)
+          .where('session_id', '=', id)
+          .set({ ended_at: at })
+          .execute(),
       ]),
     MessageDelivered({ id, workspace, seq, at, data }, tx) {
       const { message_id, origin, delivery, tag, text } = data;
