@@ -11,7 +11,8 @@ interface Where {
 
 const row = (tx: Tx, { id, workspace }: Where) =>
   tx.updateTable('waitpoints').where('workspace_id', '=', workspace).where('waitpoint_id', '=', id);
-const agenda = (tx: Tx, { id }: Where) => tx.updateTable('agenda').where('waitpoint_id', '=', id);
+const agenda = (tx: Tx, { id, workspace }: Where) =>
+  tx.updateTable('agenda').where('workspace', '=', workspace).where('waitpoint_id', '=', id);
 /** Both leave together, so that a batch is one round trip. */
 const both = (...queries: { execute(): Promise<unknown> }[]) => Promise.all(queries.map((query) => query.execute()));
 
@@ -57,7 +58,9 @@ export const waitpoints = defineProjection<WaitpointEvent, WaitpointDb>({
         tx
           .insertInto('agenda')
           .values({ ...due, wake_at: null, resolved_at: null })
-          .onConflict((oc) => oc.column('waitpoint_id').doUpdateSet({ expires_at })),
+          .onConflict((oc) =>
+            oc.column('waitpoint_id').doUpdateSet({ expires_at }).where('agenda.workspace', '=', workspace),
+          ),
       );
     },
     SignalRecorded: (event, tx) => {
@@ -125,7 +128,7 @@ export const waitpoints = defineProjection<WaitpointEvent, WaitpointDb>({
         ...(['waitpoints', 'signals'] as const).map((table) =>
           tx.deleteFrom(table).where('workspace_id', '=', workspace).where('waitpoint_id', '=', id),
         ),
-        tx.deleteFrom('agenda').where('waitpoint_id', '=', id),
+        tx.deleteFrom('agenda').where('workspace', '=', workspace).where('waitpoint_id', '=', id),
       ),
   },
 });
