@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MODES, type Mode } from './gating.js';
+import { type GROUPS, MODES, type Mode } from './gating.js';
 import { Id } from './ids.js';
 
 export const SESSION_KINDS = ['direct', 'worker', 'subagent', 'run'] as const;
@@ -20,18 +20,8 @@ export const DELIVERY_ORIGINS = [
 ] as const;
 export type DeliveryOrigin = (typeof DELIVERY_ORIGINS)[number];
 
-/** Names of capability groups in their canonical order. Source: agent-server, section 2.1. */
-export const CAPABILITY_GROUPS = [
-  'cortex-core',
-  'cortex-ext',
-  'cortex-interaction-bridge',
-  'cortex-workers',
-  'cortex-worker-report',
-  'cortex-slack',
-  'cortex-feishu',
-  'cortex-web',
-] as const;
-export type CapabilityGroup = (typeof CAPABILITY_GROUPS)[number];
+/** Source: agent-server, section 2.1. */
+export type CapabilityGroup = (typeof GROUPS)[number];
 
 /** Issuer of session tokens; told from the organisation's issuer by this alone. Source: gateway, section 10.10. */
 export const sessionIssuer = (canonicalUri: string): string => `${new URL(canonicalUri).origin}/session`;
