@@ -30,6 +30,8 @@ export const guardRuleFields = {
     .trim()
     .max(1_000)
     .regex(/^[^;&|(){}`"'\\\r\n\0]+$/, 'must be the plain words that one command begins with')
+    // The longest prefix decides, and blanks are not to make one longer.
+    .overwrite((words) => words.replace(/\s+/g, ' '))
     .optional(),
   constraint: GuardConstraintFields.optional(),
   decision: z.enum(['deny', 'prompt', 'allow']),
