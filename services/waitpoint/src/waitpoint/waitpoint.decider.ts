@@ -70,7 +70,9 @@ export const waitpoint = defineDecider<WaitpointCommand, WaitpointEvent, State>(
       case 'MarkWakeDelivered': {
         if (pending === null) return []; // another instance was first
         const { message_id, signal_nos, turn } = command;
-        const more = pending.turn > turn;
+        // What came behind the text that was sent: another fire, or a signal that a closed one still took in.
+        const late = state.status === 'fired' && state.untold.some(({ n }) => !signal_nos.includes(n));
+        const more = pending.turn > turn || late;
         return [{ type: 'WaitpointWakeDelivered', data: { waitpoint_id, message_id, signal_nos, more } }];
       }
       case 'MarkWakeFailed': {
