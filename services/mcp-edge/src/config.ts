@@ -99,6 +99,13 @@ export const config = z.object({
   CORTEX_ALLOW_INSECURE_BACKENDS: flag(false),
   CORTEX_REQUIRE_TOKEN_EXCHANGE: flag(false),
 
+  /** What becomes of a tool that changed under its name: held back until an operator approves it, or served and logged. */
+  CORTEX_TOOL_INTEGRITY_MODE: z.enum(['block', 'warn']).default('block'),
+  CORTEX_TOOL_INTEGRITY_ORDER: z.enum(['report', 'block']).default('report'),
+  CORTEX_BASELINE_PRIVATE_KEY: z.string().min(1).optional(),
+  CORTEX_BASELINE_PUBLIC_KEY: z.string().min(1).optional(),
+  CORTEX_BASELINE_PUBLIC_KEY_HINT: z.url().optional(),
+
   CORTEX_WEBHOOK_TOKEN: z.string().min(1).optional(),
   CORTEX_AUDIT_HASH_KEY: z.string().min(1).optional(),
   CORTEX_STATE_KEY: z.string().transform(sealingKey).optional(),

@@ -13,7 +13,12 @@ import { Catalog } from './catalog/catalog.js';
 import { PreparedLists } from './catalog/lists.js';
 import type { EdgeEnvironment } from './config.js';
 import { Federation } from './federation/federation.js';
-import { plainSchemas, servedAsDeclared, textDigest } from './federation/plain.js';
+import { DefinitionStore } from './federation/integrity/definition-store.js';
+import { IntegrityDesk } from './federation/integrity/desk.js';
+import { toolDigest } from './federation/integrity/fingerprint.js';
+import { Integrity } from './federation/integrity/integrity.js';
+import { addIntegrityRoutes } from './federation/integrity/routes.js';
+import { plainSchemas } from './federation/plain.js';
 import { type ConfirmationPort, nobodyReachable } from './guard/confirmation.js';
 import { managedPolicy } from './guard/managed-policy.js';
 import { restrictionOf } from './guard/modes.js';
@@ -48,6 +53,9 @@ export class Edge {
   readonly views: LiveViews;
   readonly catalog: Catalog;
   readonly federation: Federation;
+  readonly integrity: Integrity;
+  /** Where operators look at definitions and decide about them. */
+  readonly desk: IntegrityDesk;
   readonly methods: Methods;
   readonly route: McpRoute;
   readonly webhooks: WebhookListener;
@@ -90,14 +98,23 @@ export class Edge {
     const sealer = new Sealer(settings.stateKey, settings.CORTEX_STATE_KEYS_OLD);
     const roundTrips = new RoundTrips(sealer, settings.CORTEX_STATE_TTL_SECONDS, log);
     const catalog = (this.catalog = new Catalog(own, log, backends.length > 0));
+    const definitions = new DefinitionStore(bus, host.pool);
+    const integrity = (this.integrity = new Integrity({
+      store: host.store,
+      keys: settings.baselineKeys,
+      mode: settings.CORTEX_TOOL_INTEGRITY_MODE,
+      order: settings.CORTEX_TOOL_INTEGRITY_ORDER,
+      wasKnown: (backend) => definitions.knows(backend),
+      log,
+    }));
     const federation = (this.federation = new Federation({
       backends,
       settings,
       catalog,
       builtins: new Set(own.filter(({ announced }) => announced.builtin).map(({ name }) => name)),
       log,
-      review: servedAsDeclared,
-      digestOf: textDigest,
+      review: integrity.review,
+      digestOf: toolDigest,
       readSchemas: plainSchemas,
       roundTrips,
     }));
@@ -130,6 +147,13 @@ export class Edge {
       clientIp: front.clientIp,
       log,
     });
+    this.desk = new IntegrityDesk({
+      integrity,
+      federation,
+      definitions,
+      hint: settings.CORTEX_BASELINE_PUBLIC_KEY_HINT,
+    });
+    addIntegrityRoutes(this.admin, this.desk);
     const limiter = new RateLimiter({
       bus,
       log,
@@ -264,6 +288,10 @@ export class Edge {
       health.add('mcp-edge.catalog', () => (this.catalog.complete ? null : 'the tools have not been told yet')),
       health.add('mcp-edge.federation', () => this.federation.problem),
       health.add('mcp-edge.views', () => this.views.problem),
+      this.host.metrics.onScrape(async () => {
+        metrics.quarantinedTools.set(this.integrity.heldCount);
+        metrics.integrityDegraded.set(this.integrity.degraded.size > 0 ? 1 : 0);
+      }),
       this.host.metrics.onScrape(async () => {
         items();
         // Infinite before the first load, which is no number of the text format.

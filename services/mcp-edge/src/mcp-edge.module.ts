@@ -5,6 +5,7 @@ import { registerPerson } from './commands/register-person.js';
 import { openConfig } from './config.js';
 import { Edge } from './edge.js';
 import { gateProjections } from './guard/live-views.js';
+import { definitions } from './projections/definitions.projection.js';
 import { migrations, stateTables } from './projections/tables.js';
 import { personQuery } from './queries/person.js';
 import { tools } from './tools/registry.js';
@@ -13,7 +14,7 @@ export const mcpEdgeService = defineService({
   name: 'mcp-edge',
   config: openConfig,
   tools,
-  projections: gateProjections,
+  projections: [...gateProjections, definitions],
   migrations,
   stateTables,
   onBatch: (projection, { seq }, get) => get(Edge).views.announce(projection, seq),

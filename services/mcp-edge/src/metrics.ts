@@ -19,6 +19,8 @@ export class EdgeMetrics {
   readonly streams: Gauge;
   readonly catalogItems: Gauge;
   readonly viewsAge: Gauge;
+  readonly quarantinedTools: Gauge;
+  readonly integrityDegraded: Gauge;
   readonly #meters = new Map<string, Meter>();
 
   constructor({ registry }: Pick<Metrics, 'registry'>) {
@@ -48,6 +50,11 @@ export class EdgeMetrics {
       'gw_views_age_seconds',
       'Age of the views that gates decide on; over 2 calls wait or are refused',
     );
+    this.quarantinedTools = gauge(
+      'gw_quarantined_tools',
+      'Items of backends that are held back until somebody approves them',
+    );
+    this.integrityDegraded = gauge('gw_integrity_degraded', '1 while approvals of a backend cannot be believed');
     this.catalogItems = gauge('gw_catalog_items', 'Items that are offered', ['kind']);
   }
 

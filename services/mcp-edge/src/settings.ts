@@ -3,6 +3,7 @@ import { CortexError, failedPrecondition } from '@cortex/contracts';
 import { sessionIssuer } from '@cortex/contracts/session';
 import type { EdgeEnvironment } from './config.js';
 import { configuredBackends, type ConfiguredBackends } from './federation/backends.js';
+import { type Keys, keysOf } from './federation/integrity/seal.js';
 import { transportVerdict } from './http/transport-policy.js';
 
 const LOOPBACK = new Set(['127.0.0.1', 'localhost', '[::1]']);
@@ -29,6 +30,8 @@ export interface Settings extends EdgeEnvironment {
   readonly webhookToken: string | undefined;
   /** Opens the routes of operators; without one they are off. */
   readonly adminSecret: string | undefined;
+  /** With which approvals of definitions are signed and verified. */
+  readonly baselineKeys: Keys;
   /** 32 bytes. */
   readonly stateKey: Uint8Array;
   readonly version: string;
@@ -80,6 +83,12 @@ export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settin
   if (stateKey === undefined) faults.push('CORTEX_STATE_KEY is missing; set it to 32 random bytes in base64');
   const { faults: backendFaults, ...federation } = configuredBackends({ ...env, production }, { ...env });
   faults.push(...backendFaults);
+  let baselineKeys: Keys = { signing: 'none' };
+  try {
+    baselineKeys = keysOf(env.CORTEX_BASELINE_PRIVATE_KEY, env.CORTEX_BASELINE_PUBLIC_KEY);
+  } catch (error) {
+    faults.push(error instanceof Error ? error.message : String(error));
+  }
   if (faults.length > 0 || auditHashKey === undefined || stateKey === undefined) throw startFault(faults);
   return {
     ...env,
@@ -99,6 +108,7 @@ export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settin
     stateKey,
     version: extras.version,
     federation,
+    baselineKeys,
   };
 }
 

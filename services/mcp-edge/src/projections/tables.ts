@@ -1,4 +1,5 @@
 import type { ApprovalMode, Autonomy, GuardRule, Mode } from '@cortex/contracts';
+import type { DefinitionFields, ItemKind } from '@cortex/contracts/definition';
 import type { SessionEvent } from '@cortex/contracts/session';
 import type { WorkspaceRole } from '@cortex/contracts/workspace';
 import type { Migrations } from '@cortex/eventstore';
@@ -50,11 +51,25 @@ export type GateTables = {
   /** `workspace` is `_` where the session has none. */
   open_sessions: GateRow & { session_id: string; started: Json<StartedSession>; ended_at: string | null };
 };
+
+/** Every definition that an item of a backend ever had; what was never approved is kept for a year. */
+export interface DefinitionsTable {
+  backend: string;
+  kind: ItemKind;
+  original: string;
+  digest: string;
+  fields: Json<DefinitionFields>;
+  first_seen_at: ColumnType<Date, string, string>;
+  /** When and by whom it was approved last; null when it never was. */
+  approved_at: ColumnType<Date | null, string | null, string | null>;
+  approved_by: string | null;
+}
 /** PostgreSQL takes it as text. */
 type Json<T> = ColumnType<T, string, string>;
 
 export interface EdgeDb extends GateTables {
   people: PeopleTable;
+  definitions: DefinitionsTable;
 }
 
 type Column = readonly [name: string, type: 'text' | 'jsonb' | 'timestamptz' | 'boolean', needed?: 'not null'];
@@ -123,6 +138,21 @@ export const migrations: Migrations = {
         .alterTable('people')
         .alterColumn('last_seen_at', (c) => c.dropDefault())
         .alterColumn('last_seen_at', (c) => c.dropNotNull())
+        .execute(),
+  },
+  '0004_definitions': {
+    up: (db) =>
+      db.schema
+        .createTable('definitions')
+        .addColumn('backend', 'text', (c) => c.notNull())
+        .addColumn('kind', 'text', (c) => c.notNull())
+        .addColumn('original', 'text', (c) => c.notNull())
+        .addColumn('digest', 'text', (c) => c.notNull())
+        .addColumn('fields', 'jsonb', (c) => c.notNull())
+        .addColumn('first_seen_at', 'timestamptz', (c) => c.notNull())
+        .addColumn('approved_at', 'timestamptz')
+        .addColumn('approved_by', 'text')
+        .addPrimaryKeyConstraint('definitions_pk', ['backend', 'kind', 'original', 'digest'])
         .execute(),
   },
 };

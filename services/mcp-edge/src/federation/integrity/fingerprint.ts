@@ -17,6 +17,8 @@ export interface Observed {
   readonly kind: ItemKind;
   readonly name: string;
   readonly definition: Definition;
+  /** Of its fields as JSON. */
+  readonly bytes: number;
   /** What of it tries to be read in another way than it looks. */
   readonly findings: readonly Finding[];
 }
@@ -98,10 +100,11 @@ function observed(kind: ItemKind, name: string, item: DeclaredItem): Observed {
   });
   const fields = Object.fromEntries(texts.map(([field, json]) => [field, canonical(json)]));
   const order = sha256Hex(texts.map(([field, json]) => `${field}=${json}`).join(' '));
-  const made = {
+  const made: Observed = {
     kind,
     name,
     definition: { digest: digestOf(kind, fields), fields, order },
+    bytes: Buffer.byteLength(JSON.stringify(fields)),
     findings: scan(name, item),
   };
   known.set(item, made);

@@ -1,0 +1,295 @@
+import { conflict, failedPrecondition, invalidArgument, notFound } from '@cortex/contracts';
+import { ITEM_KINDS, type ItemKind } from '@cortex/contracts/definition';
+import type { Federation } from '../federation.js';
+import {
+  assertSigned,
+  type BaselineDocument,
+  definitionOf,
+  documentKey,
+  entriesOf,
+  kindOf,
+  readDocument,
+  sealOfEntry,
+  signDocument,
+} from './baseline-document.js';
+import { type CatalogState, type Item, keyOf } from './catalog-state.js';
+import type { DefinitionStore, ItemName } from './definition-store.js';
+import { difference, type FieldDifference } from './difference.js';
+import { type Finding, observe } from './fingerprint.js';
+import { Distrust, type Integrity } from './integrity.js';
+
+/** An item that is held back, or is served without what it asks less care for. */
+export interface QuarantineEntry {
+  /** `<backend>/<original>`, with the kind between them for what is no tool. */
+  readonly tool: string;
+  readonly app: string;
+  readonly kind: ItemKind;
+  readonly exposed: string | null;
+  /** Of the definition that waits. */
+  readonly digest: string;
+  readonly approved: string | null;
+  readonly changed: readonly string[];
+  readonly reasons: readonly string[];
+  readonly partly: boolean;
+  readonly firstSeenAt: string;
+  readonly fields: readonly FieldDifference[];
+  readonly findings: readonly Finding[];
+}
+
+export interface HistoryEntry {
+  readonly digest: string;
+  readonly firstSeenAt: string;
+  readonly approvedAt?: string;
+  readonly by?: string;
+  /** Against the one before it in time. */
+  readonly diff: readonly FieldDifference[];
+}
+
+export interface DeskOptions {
+  readonly integrity: Integrity;
+  readonly federation: Pick<Federation, 'current' | 'shelves' | 'refresh'>;
+  readonly definitions: DefinitionStore;
+  /** URL under which the public key can be found. */
+  readonly hint?: string | undefined;
+}
+
+const NO_KEY = 'set CORTEX_BASELINE_PUBLIC_KEY to the key that baselines are signed with';
+
+/** What operators ask and decide about definitions, whatever the way they come. Source: gateway, sections 17.6 and 17.8. */
+export class IntegrityDesk {
+  constructor(private readonly options: DeskOptions) {}
+
+  overview() {
+    const { integrity } = this.options;
+    const { degraded, states, policy, keys } = integrity;
+    let trackedTools = 0;
+    for (const { items } of states.values())
+      for (const { kind, approved } of Object.values(items)) if (kind === 'tool' && approved !== null) trackedTools++;
+    const why = [...degraded].map(([backend, reason]) => `${backend}: ${reason}`);
+    return {
+      mode: policy.mode,
+      trackedTools,
+      quarantined: this.quarantined(),
+      baseline: 'log',
+      signing: keys.signing,
+      degraded: why.length > 0 ? why : null,
+      notes: [
+        ...(policy.mode === 'warn' ? ['mode warn: a changed tool is served at once'] : []),
+        ...why.map((text) => `degraded: ${text}`),
+        ...(keys.signing === 'none' ? ['unsigned: whoever can write to the log can approve'] : []),
+        ...(keys.signing === 'self-signed' ? ['self-signed: whoever has this host can approve'] : []),
+      ],
+    };
+  }
+
+  /** By backend and name. */
+  quarantined(): QuarantineEntry[] {
+    const { integrity, federation } = this.options;
+    const entries: QuarantineEntry[] = [];
+    for (const [backend, { items }] of integrity.states) {
+      const declared = federation.shelves.get(backend)?.declared;
+      const seen = new Map((declared ? observe(declared) : []).map((one) => [keyOf(one), one]));
+      for (const [key, item] of Object.entries(items)) {
+        if (item.held === null || item.seen === null || !item.listed) continue;
+        const found = seen.get(key);
+        const findings = found?.definition.digest === item.seen.digest ? found.findings : [];
+        entries.push(this.#entry(backend, item, findings));
+      }
+    }
+    return entries.sort((a, b) => (a.tool < b.tool ? -1 : 1));
+  }
+
+  /** Without a digest the definition that waits now. Errors: `not_found` (tool), `conflict` (digest), `failed_precondition`. */
+  async acknowledge(tool: string, digest: string | undefined, by: string) {
+    this.#assertDecidable();
+    const item = await this.#find(tool);
+    const { integrity, federation } = this.options;
+    const sign = integrity.signer(item.backend);
+    const { kind, name } = item;
+    const command = { type: 'Acknowledge' as const, kind, name, by, ...(digest && { digest }), ...(sign && { sign }) };
+    const changed = integrity.states.get(item.backend)?.items[keyOf(item)]?.held?.changed ?? [];
+    await this.#assertBelieved(item.backend);
+    await integrity.execute(item.backend, command);
+    await federation.refresh(item.backend);
+    return this.#decided({ acknowledged: labelOf(item), app: item.backend, changed });
+  }
+
+  /** Makes an earlier approved definition the approved one again. Errors: as `acknowledge`, `invalid_argument` (digest). */
+  async rollBack(tool: string, digest: string, by: string) {
+    this.#assertDecidable();
+    const item = await this.#find(tool);
+    const { integrity, federation, definitions } = this.options;
+    await this.#assertBelieved(item.backend);
+    const known = (await definitions.of(item, 0)).find((one) => one.digest === digest);
+    if (known === undefined)
+      throw invalidArgument('digest', 'is of no definition that this item had', 'take one of cortex tools history');
+    const sign = integrity.signer(item.backend);
+    const { kind, name } = item;
+    const definition = { digest, fields: known.fields, order: '' };
+    await integrity.execute(item.backend, { type: 'RollBack', kind, name, definition, by, ...(sign && { sign }) });
+    await federation.refresh(item.backend);
+    return this.#decided({ rolledBack: labelOf(item), app: item.backend, digest });
+  }
+
+  /** Ends all approvals of a backend, for a baseline that cannot be believed. Errors: `not_found` (backend). */
+  async startOver(backend: string, by: string) {
+    this.#assertDecidable();
+    const { integrity, federation } = this.options;
+    if (!federation.shelves.has(backend)) throw notFound('backend', 'is not configured', 'name one of CORTEX_BACKENDS');
+    await integrity.startOver(backend, by);
+    await federation.refresh(backend);
+    return this.#decided({ startedOver: backend });
+  }
+
+  async history(tool: string): Promise<{ tool: string; definitions: HistoryEntry[] }> {
+    const item = await this.#find(tool);
+    const known = await this.options.definitions.of(item, 0);
+    return {
+      tool: labelOf(item),
+      definitions: known.map((one, n) => ({
+        digest: one.digest,
+        firstSeenAt: one.first_seen_at.toISOString(),
+        ...(one.approved_at && { approvedAt: one.approved_at.toISOString() }),
+        ...(one.approved_by !== null && { by: one.approved_by }),
+        diff: difference(item.kind, known[n + 1]?.fields ?? {}, one.fields),
+      })),
+    };
+  }
+
+  /** A baseline with every definition that is declared now, unsigned but in self-signed mode: to be reviewed, and signed elsewhere. */
+  proposal(): BaselineDocument {
+    const { integrity, hint } = this.options;
+    const { publicKey, privateKey } = integrity.keys;
+    const document: BaselineDocument = {
+      version: 2,
+      savedAt: new Date().toISOString(),
+      tools: {},
+      items: {},
+      quarantine: {},
+    };
+    for (const [app, { items }] of integrity.states)
+      for (const item of Object.values(items)) {
+        const { kind, name, seen, approved, listed } = item;
+        const definition = seen ?? approved;
+        if (definition === null || !listed) continue;
+        const key = documentKey(app, kind, name);
+        const firstSeenAt = approved?.since ?? item.held?.since ?? document.savedAt;
+        const entry = { app, name, firstSeenAt, fields: { ...definition.fields }, digest: definition.digest };
+        if (kind === 'tool') document.tools[key] = entry;
+        else document.items[key] = { ...entry, kind };
+        if (item.held === null) continue;
+        const { changed, reasons, since } = item.held;
+        document.quarantine[key] = { tool: key, app, changed: [...changed], reasons: [...reasons], firstSeenAt: since };
+      }
+    if (publicKey === undefined || privateKey === undefined) return document;
+    return signDocument(document, { key: privateKey, publicKey, level: 'self-signed', at: document.savedAt, hint });
+  }
+
+  /** Takes a signed baseline over, whole. Errors: `invalid_argument` (baseline), `failed_precondition` without a key. */
+  async adopt(value: unknown) {
+    const { integrity, federation } = this.options;
+    const { publicKey } = integrity.keys;
+    if (publicKey === undefined)
+      throw failedPrecondition('baseline', 'cannot be verified, no key is configured', NO_KEY);
+    const document = readDocument(value);
+    assertSigned(document, publicKey);
+    const by = `signed baseline of ${document.savedAt}`;
+    const backends = new Set([...federation.shelves.keys(), ...entriesOf(document).map(([, { app }]) => app)]);
+    const states = await Promise.all([...backends].map((id) => this.#state(id)));
+    const newest = states
+      .flatMap((state) => Object.values(state.items))
+      .reduce((max, { sealed }) => (max > sealed ? max : sealed), '');
+    if (document.savedAt < newest)
+      throw conflict('baseline', `was signed before the one in force (${newest})`, 'sign what is to be in force now', {
+        reason: 'invalid_state',
+      });
+    for (const backend of backends) {
+      const entries = entriesOf(document)
+        .filter(([, { app }]) => app === backend)
+        .map(([, entry]) => ({
+          kind: kindOf(entry),
+          name: entry.name,
+          definition: definitionOf(entry),
+          seal: sealOfEntry(entry),
+        }));
+      // What it does not name is not approved any more.
+      await integrity.adopt(backend, entries, by);
+      if (federation.shelves.has(backend)) await federation.refresh(backend);
+    }
+    return this.#decided({ adopted: entriesOf(document).length, savedAt: document.savedAt });
+  }
+
+  /** Also of a baseline that cannot be believed: a signed one replaces it. */
+  async #state(backend: string): Promise<CatalogState> {
+    try {
+      return await this.options.integrity.load(backend);
+    } catch (error) {
+      if (error instanceof Distrust) return error.state;
+      throw error;
+    }
+  }
+
+  async #assertBelieved(backend: string): Promise<void> {
+    try {
+      await this.options.integrity.load(backend);
+    } catch (error) {
+      if (!(error instanceof Distrust)) throw error;
+      throw failedPrecondition('baseline', `is degraded: ${error.message}`, 'start over with cortex tools start-over', {
+        reason: 'invalid_state',
+      });
+    }
+  }
+
+  #decided<T extends object>(what: T) {
+    const { mode } = this.options.integrity.policy;
+    return { ...what, mode, quarantined: this.quarantined().map(({ tool }) => tool) };
+  }
+
+  #assertDecidable(): void {
+    if (this.options.integrity.keys.signing === 'operator')
+      throw failedPrecondition('baseline', 'is signed by an operator elsewhere', 'sign a proposal and upload it', {
+        reason: 'invalid_state',
+        details: { word: 'operator_signed' },
+      });
+  }
+
+  /** By exposed name, `<backend>/<original>`, or `<backend>/<kind>/<name>`. */
+  async #find(tool: string): Promise<ItemName> {
+    const { integrity, federation } = this.options;
+    const exposed = federation.current.tools.find((one) => one.exposed === tool);
+    if (exposed) return { backend: exposed.backend.id, kind: 'tool', name: exposed.original };
+    const cut = tool.indexOf('/');
+    const [backend, rest] = [tool.slice(0, Math.max(0, cut)), tool.slice(cut + 1)];
+    const items = integrity.states.get(backend)?.items;
+    if (items?.[keyOf({ kind: 'tool', name: rest })]) return { backend, kind: 'tool', name: rest };
+    const kind = ITEM_KINDS.find((one) => rest.startsWith(`${one}/`));
+    const name = rest.slice((kind?.length ?? 0) + 1);
+    if (kind !== undefined && items?.[keyOf({ kind, name })]) return { backend, kind, name };
+    const held = this.quarantined().map((entry) => entry.exposed ?? entry.tool);
+    const fix = held.length === 0 ? 'nothing is quarantined' : `quarantined are: ${held.slice(0, 50).join(', ')}`;
+    throw notFound('tool', `${JSON.stringify(tool.slice(0, 200))} is unknown`, fix, { details: { quarantined: held } });
+  }
+
+  #entry(backend: string, item: Item, findings: readonly Finding[]): QuarantineEntry {
+    const { kind, name, approved, held, seen } = item;
+    if (held === null || seen === null) throw new Error('an item that is not held has no entry');
+    const { tools } = this.options.federation.current;
+    const exposed = tools.find((one) => kind === 'tool' && one.backend.id === backend && one.original === name);
+    return {
+      tool: labelOf({ backend, kind, name }),
+      app: backend,
+      kind,
+      exposed: exposed?.exposed ?? null,
+      digest: seen.digest,
+      approved: approved?.digest ?? null,
+      changed: held.changed,
+      reasons: held.reasons,
+      partly: held.partly,
+      firstSeenAt: held.since,
+      fields: difference(kind, approved?.fields ?? {}, seen.fields),
+      findings,
+    };
+  }
+}
+
+const labelOf = ({ backend, kind, name }: ItemName): string => documentKey(backend, kind, name);

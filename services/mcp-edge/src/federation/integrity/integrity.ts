@@ -1,0 +1,337 @@
+import { isCortexError } from '@cortex/contracts';
+import type { DefinitionEvent } from '@cortex/contracts/definition';
+import type { EventStore, Executed } from '@cortex/eventstore';
+import { ownCommit } from '@cortex/service-kit/own-commit';
+import type { EdgeLog } from '../../seams.js';
+import type { Backend, Declared, Review, Reviewed } from '../types.js';
+import { catalog, type CatalogCommand } from './catalog.decider.js';
+import { type CatalogState, keyOf, type Policy, type Sign } from './catalog-state.js';
+import { observe, type Observed } from './fingerprint.js';
+import { reviewItem } from './review-item.js';
+import { distrust, type Keys, restartSeal, sealOf } from './seal.js';
+import { offered, withheldAll } from './serve.js';
+
+export interface IntegrityOptions {
+  readonly store: Pick<EventStore, 'load' | 'execute'>;
+  readonly keys: Keys;
+  readonly mode: Policy['mode'];
+  readonly order: Policy['order'];
+  /** Whether definitions of a backend are known from a log that may since have lost them. */
+  readonly wasKnown: (backend: string) => Promise<boolean>;
+  readonly log: EdgeLog;
+}
+
+/** First on every line, so that one search shows a change and what was decided about it. */
+export const TAG = '[cortex/tool-integrity]';
+/** Of one commit, as JSON; a definition may stand in an event twice, and a server takes 1 MiB. */
+const COMMIT_BYTES = 256 * 1024;
+/** Of one definition, as JSON. More is no tool that a model could be shown. */
+const MAX_DEFINITION = 384 * 1024;
+const MAX_NAME_BYTES = 1024;
+const fits = ({ name, bytes }: Observed): boolean =>
+  Buffer.byteLength(name) <= MAX_NAME_BYTES && bytes <= MAX_DEFINITION;
+
+type Adopted = Extract<CatalogCommand, { type: 'Adopt' }>['entries'];
+
+/** What of the definitions of one backend is known here. */
+interface Known {
+  state: CatalogState;
+  /** Why its approvals cannot be believed; nothing of it is offered then, and nothing is written. */
+  degraded: string | undefined;
+  declared: Declared | undefined;
+  reviewed: Reviewed | undefined;
+}
+
+/**
+ * Compares what backends declare with what was approved, at every refresh, before anything of it is offered. The log is the only memory of
+ * approvals: what cannot be read there, or cannot be believed, is no approval. Source: gateway, section 17.
+ */
+export class Integrity {
+  readonly policy: Policy;
+  readonly #known = new Map<string, Known>();
+  #verifyOnlyTold = false;
+
+  constructor(private readonly options: IntegrityOptions) {
+    const { keys, mode, order } = options;
+    const operator = keys.signing === 'operator';
+    // Nobody here can approve then, so that what is not approved elsewhere is held.
+    this.policy = { mode: operator ? 'block' : mode, order, pendingNew: operator };
+  }
+
+  get keys(): Keys {
+    return this.options.keys;
+  }
+
+  /** Backends whose approvals cannot be believed, and why. */
+  get degraded(): ReadonlyMap<string, string> {
+    return new Map([...this.#known].flatMap(([id, { degraded }]) => (degraded === undefined ? [] : [[id, degraded]])));
+  }
+
+  /** By backend, as of its last review here. */
+  get states(): ReadonlyMap<string, CatalogState> {
+    return new Map([...this.#known].map(([id, { state }]) => [id, state]));
+  }
+
+  get heldCount(): number {
+    let count = 0;
+    for (const { state } of this.#known.values())
+      for (const { held, listed } of Object.values(state.items)) if (held !== null && listed) count++;
+    return count;
+  }
+
+  /** Never throws: whatever goes wrong, the answer is what may be offered all the same. */
+  readonly review: Review = async (backend, declared) => {
+    const observed = this.#reviewable(backend, declared);
+    const known = this.#of(backend.id);
+    try {
+      const state = await this.#recorded(backend.id, observed, declared);
+      const first = known.degraded !== undefined;
+      known.degraded = undefined;
+      if (first) this.#tell('warn', { backend: backend.id }, 'the baseline can be believed again');
+      return this.#answer(known, declared, observed, state);
+    } catch (error) {
+      return this.#without(backend, declared, observed, known, error);
+    }
+  };
+
+  /** The newest approvals of a backend. Errors: `unavailable`; `Distrust` when they cannot be believed. */
+  async load(backend: string): Promise<CatalogState> {
+    const { store, keys, wasKnown } = this.options;
+    const { state, seq, unknown } = await store.load(catalog, null, backend);
+    if (unknown !== undefined)
+      throw new Distrust(`${unknown.type} was written by a newer release; upgrade this one`, state);
+    if (seq === 0 && (await wasKnown(backend)))
+      throw new Distrust('the log has lost what was approved; restore it', state);
+    const why = distrust(backend, state, keys);
+    if (why !== undefined) throw new Distrust(why, state);
+    this.#of(backend).state = state;
+    return state;
+  }
+
+  /** Makes a commit about a backend, and says in the log what it was. */
+  async execute(backend: string, command: CatalogCommand): Promise<Executed> {
+    const executed = await this.options.store.execute(catalog, null, backend, command, ownCommit('mcp-edge'));
+    for (const event of executed.events) this.#told(backend, event as unknown as DefinitionEvent);
+    return executed;
+  }
+
+  /** For approvals made here; undefined where no private key is configured. */
+  signer(backend: string): Sign | undefined {
+    const { privateKey } = this.options.keys;
+    if (privateKey === undefined) return undefined;
+    const at = new Date().toISOString();
+    return (kind, name, digest) => sealOf(privateKey, backend, { kind, name }, digest, at);
+  }
+
+  /** Ends all approvals of a backend; what it serves at the next review is approved. */
+  startOver(backend: string, by: string): Promise<unknown> {
+    return this.#restart(backend, 'start_over', by);
+  }
+
+  /** The approvals of a signed baseline in place of all there were. */
+  async adopt(backend: string, entries: Adopted, by: string): Promise<void> {
+    await this.#restart(backend, 'signed_baseline', by);
+    for (const part of chunks(entries, ({ definition }) => JSON.stringify(definition.fields).length))
+      if (part.length > 0) await this.execute(backend, { type: 'Adopt', entries: part, by });
+  }
+
+  #restart(backend: string, why: 'start_over' | 'signed_baseline', by: string): Promise<unknown> {
+    const { privateKey } = this.options.keys;
+    const seal = privateKey && restartSeal(privateKey, backend, new Date().toISOString());
+    return this.execute(backend, { type: 'Restart', why, by, ...(seal && { seal }) });
+  }
+
+  async #recorded(backend: string, observed: readonly Observed[], declared: Declared): Promise<CatalogState> {
+    const before = await this.load(backend);
+    const all = new Set(keysOf(declared));
+    const touched = observed.filter((one) => reviewItem(before.items[keyOf(one)], one, this.policy).length > 0);
+    const gone = Object.entries(before.items).some(([key, { listed }]) => listed && !all.has(key));
+    if (touched.length === 0 && !gone) return before;
+    this.#noteFirst(backend, before);
+    const { policy } = this;
+    const sign = this.signer(backend);
+    const base = { type: 'Review' as const, policy, ...(sign && { sign }) };
+    const parts = chunks(touched, ({ bytes }) => bytes);
+    for (const [n, part] of parts.entries())
+      await this.execute(backend, { ...base, observed: part, ...(n === parts.length - 1 && { all }) });
+    return this.load(backend);
+  }
+
+  #noteFirst(backend: string, { items, restarted }: CatalogState): void {
+    const { signing } = this.options.keys;
+    if (signing === 'operator' && !this.#verifyOnlyTold) {
+      this.#verifyOnlyTold = true;
+      this.#tell('info', {}, 'only signed baselines approve anything here; this gateway verifies and holds back');
+    } else if (signing !== 'operator' && Object.keys(items).length === 0 && restarted === null)
+      this.#tell(
+        'warn',
+        { backend },
+        'nothing of this backend was approved before: what it declares now becomes the baseline',
+      );
+  }
+
+  /** The log is away, or what it says cannot be believed. */
+  #without(
+    backend: Backend,
+    declared: Declared,
+    observed: readonly Observed[],
+    known: Known,
+    error: unknown,
+  ): Reviewed {
+    const fields = { backend: backend.id };
+    if (error instanceof Distrust) {
+      if (known.degraded !== error.message) this.#tell('error', fields, `the baseline is degraded: ${error.message}`);
+      known.degraded = error.message;
+    } else {
+      const why = isCortexError(error) ? error.message : String(error);
+      this.#tell('warn', { ...fields, err: error }, `the baseline cannot be read now (${why}); nothing new is offered`);
+    }
+    if (this.policy.mode === 'warn') {
+      const { policy } = this;
+      const review = { type: 'Review' as const, observed, policy };
+      // In memory alone: an approval that is not in the log ends with this refresh.
+      const state = catalog.decide(review, known.state).reduce(foldNow, known.state);
+      return this.#answer(known, declared, observed, state, known.state);
+    }
+    if (known.degraded !== undefined) return this.#same(known, declared, known.state, () => withheldAll(declared));
+    // What was approved before the log went away is offered word by word, and nothing else.
+    return this.#answer(known, declared, observed, known.state);
+  }
+
+  #answer(
+    known: Known,
+    declared: Declared,
+    observed: readonly Observed[],
+    state: CatalogState,
+    keep = state,
+  ): Reviewed {
+    return this.#same(known, declared, keep, () => offered(declared, observed, state));
+  }
+
+  /** The same object while nothing is different, so that a refresh that met nothing new costs nobody anything. */
+  #same(known: Known, declared: Declared, state: CatalogState, make: () => Reviewed): Reviewed {
+    const made = make();
+    const { reviewed } = known;
+    known.state = state;
+    known.declared = declared;
+    if (reviewed !== undefined && isSame(reviewed, made)) return reviewed;
+    return (known.reviewed = made);
+  }
+
+  #reviewable(backend: Backend, declared: Declared): Observed[] {
+    const all = observe(declared);
+    const fit = all.filter(fits);
+    for (const one of fit.length === all.length ? [] : all)
+      if (!fits(one))
+        this.#tell(
+          'warn',
+          { backend: backend.id, kind: one.kind, item: one.name.slice(0, 128) },
+          `an item is not offered: its name is over ${MAX_NAME_BYTES} bytes or its definition over ${MAX_DEFINITION}`,
+        );
+    return fit;
+  }
+
+  #of(backend: string): Known {
+    const known = this.#known.get(backend) ?? {
+      state: catalog.initial,
+      degraded: undefined,
+      declared: undefined,
+      reviewed: undefined,
+    };
+    this.#known.set(backend, known);
+    return known;
+  }
+
+  #told(backend: string, { type, data }: DefinitionEvent): void {
+    const fields = { event: type, backend, ...('name' in data && { kind: data.kind, item: data.name }) };
+    const who = 'name' in data ? `${backend}/${data.name}` : backend;
+    switch (type) {
+      case 'ToolDefinitionMutated': {
+        const action = data.approved ? 'served' : 'held back';
+        const text = `changed: ${who}(${data.changed.join('+')}), mode ${this.policy.mode}, ${action}`;
+        return this.#tell('warn', { ...fields, digest: data.definition.digest, held_back: data.held_back }, text);
+      }
+      case 'ToolDefinitionQuarantined':
+        return this.#tell(
+          'warn',
+          { ...fields, digest: data.digest },
+          `quarantined: ${who}: ${data.reasons.join(', ')}`,
+        );
+      case 'ToolDefinitionAcknowledged':
+        return this.#tell(
+          'info',
+          { ...fields, by: data.by, changed: data.changed },
+          `acknowledged: ${who} by ${data.by}`,
+        );
+      case 'ToolDefinitionRolledBack':
+        return this.#tell('warn', { ...fields, by: data.by }, `rolled back: ${who} by ${data.by}`);
+      case 'ToolBaselineRestarted':
+        return this.#tell('warn', { ...fields, by: data.by }, `the baseline of ${who} was begun anew by ${data.by}`);
+      case 'ToolDefinitionReverted':
+        return this.#tell('info', fields, `quarantine lifted: ${who} is as it was approved again`);
+      case 'ToolDefinitionAdded':
+      case 'ToolDefinitionRemoved':
+        return this.options.log.debug(fields, `${TAG} ${type === 'ToolDefinitionAdded' ? 'added' : 'removed'}: ${who}`);
+    }
+  }
+
+  #tell(level: 'info' | 'warn' | 'error', fields: object, text: string): void {
+    this.options.log[level](fields, `${TAG} ${text}`);
+  }
+}
+
+/** What the log says was approved cannot be believed. */
+export class Distrust extends Error {
+  constructor(
+    message: string,
+    readonly state: CatalogState,
+  ) {
+    super(message);
+  }
+}
+
+const keysOf = ({ tools, prompts, templates, resources }: Declared): string[] => [
+  ...tools.map(({ original }) => keyOf({ kind: 'tool', name: original })),
+  ...prompts.map(({ original }) => keyOf({ kind: 'prompt', name: original })),
+  ...templates.map(({ uriTemplate }) => keyOf({ kind: 'template', name: uriTemplate })),
+  ...resources.map(({ uri }) => keyOf({ kind: 'resource', name: uri })),
+];
+
+/** Those of one commit each. At least one, maybe empty: the last one says what is gone. */
+function chunks<T>(items: readonly T[], sizeOf: (item: T) => number): T[][] {
+  const parts: T[][] = [[]];
+  let bytes = 0;
+  for (const item of items) {
+    const size = sizeOf(item);
+    if (bytes > 0 && bytes + size > COMMIT_BYTES) {
+      parts.push([]);
+      bytes = 0;
+    }
+    parts.at(-1)?.push(item);
+    bytes += size;
+  }
+  return parts;
+}
+
+const foldNow = (state: CatalogState, event: DefinitionEvent): CatalogState =>
+  catalog.evolve(state, {
+    ...event,
+    at: new Date().toISOString(),
+    actor: { kind: 'system', id: 'mcp-edge' },
+    workspace: '_',
+    version: 1,
+  });
+
+const alike = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+  a.length === b.length && a.every((item, i) => item === b[i]);
+
+const isSame = (a: Reviewed, b: Reviewed): boolean =>
+  alike(a.served.tools, b.served.tools) &&
+  alike(a.served.prompts, b.served.prompts) &&
+  alike(a.served.templates, b.served.templates) &&
+  alike(a.served.resources, b.served.resources) &&
+  alike(
+    a.held.flatMap(({ tool, why }) => [tool, why]),
+    b.held.flatMap(({ tool, why }) => [tool, why]),
+  ) &&
+  JSON.stringify([...(a.extraScopes ?? [])]) === JSON.stringify([...(b.extraScopes ?? [])]);
