@@ -13,7 +13,13 @@ import {
 } from '@cortex/auth';
 import type { Bus } from '@cortex/bus';
 import { clientIp } from '../http/client-ip.js';
-import { HttpRefusal, type Authenticator, type CallerContext, type ResourceKind } from '../seams.js';
+import {
+  HttpRefusal,
+  type Authenticator,
+  type CallerContext,
+  type ResourceKind,
+  type SessionClaims,
+} from '../seams.js';
 import type { Settings } from '../settings.js';
 import { bearerOf, withBearer } from './bearer.js';
 import { personCaller } from './caller.js';
@@ -149,7 +155,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   function settle(req: IncomingMessage, resource: ResourceKind, entry: Admitted | AuthRefusal) {
     const no = bearerRefusal(req, resource);
     if (isRefusal(entry)) return no(entry);
-    if (entry.caller.session !== undefined) return settleAgent(entry.caller, entry.caller.session.sid, no);
+    if (entry.caller.session !== undefined) return settleAgent(entry.caller, entry.caller.session, no);
     if (resource === 'mcp' && !entry.mcp) return no(refuse('audience'));
     return introspection === undefined ? entry.caller : settleAsked(entry.caller, introspection, no);
   }
@@ -167,10 +173,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     return verdict instanceof Promise ? verdict.then(judge) : judge(verdict);
   }
 
-  /** A session may have ended since its token was verified, so it is looked at for every request. */
-  function settleAgent(caller: CallerContext, sid: string, no: (refusal: AuthRefusal) => HttpRefusal) {
+  /** A session, or the run in it, may have ended since its token was verified, so it is looked at for every request. */
+  function settleAgent(caller: CallerContext, session: SessionClaims, no: (refusal: AuthRefusal) => HttpRefusal) {
     const judge = (standing: Standing): Settled => (standing === 'open' ? caller : no(refuse(standing)));
-    const standing = sessions.standing(sid);
+    const standing = sessions.standing(session);
     return standing instanceof Promise ? standing.then(judge) : judge(standing);
   }
 
@@ -179,7 +185,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     const { caller } = entry;
     return caller.session === undefined
       ? plainRefusal(refuse('issuer'))
-      : settleAgent(caller, caller.session.sid, plainRefusal);
+      : settleAgent(caller, caller.session, plainRefusal);
   }
 
   return {

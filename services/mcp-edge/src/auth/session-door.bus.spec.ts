@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@cortex/testing';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Answer, startEdge, type EdgeFixture } from '../testing/edge-fixture.js';
-import { personOf, workspaceWith } from '../testing/gate-log.js';
+import { personOf, told, workspaceWith } from '../testing/gate-log.js';
 import { testSessions, type TestSessions } from '../testing/sessions.js';
 import { ran } from '../testing/sample-tools.js';
 
@@ -59,6 +59,26 @@ describe('an agent', () => {
       { token: await tokenOf('s-w1', { workspace: 'w1' }) },
     );
     expect(inside.body.result.structuredContent).toEqual({ workspace: 'w1' });
+  });
+
+  it('in a run is let in as long as the log shows that run, and is in the space of it whatever the token says', async () => {
+    const where = { workspace: 'w-run', id: 'run-1' };
+    await workspaceWith(edge, 'w-run', { members: [alice], spaces: { s1: 'plan', s2: 'chat' } });
+    await sessions.open('s-run', { workspace: 'w-run', person_id: alice, agent_id: 'coder', kind: 'run' });
+    const claims = { workspace: 'w-run', agent_id: 'coder', run_id: 'run-1', space_id: 's2' };
+    const token = await tokenOf('s-run', claims);
+    const refused = async (one: string) => refusal(await whoami(one));
+    expect(await refused(token)).toEqual([401, CLOSED]);
+    const run = { run_id: 'run-1', agent_id: 'coder', space_id: 's1', conversation_id: null, ticket_id: null };
+    const data = { ...run, mode: null, prompt: '', cost_cap_cents: null, in_reply_to_agent_id: null };
+    await told(edge, 'session.run', where, { type: 'RunStarted', data });
+    const inRun = await tokenOf('s-run', claims);
+    const args = { title: 'x', workspace_id: 'w-run' };
+    const { body } = await edge.call('sample_ticket', args, { token: inRun });
+    expect(body.result._meta['cortex/error']).toMatchObject({ reason: 'refused_by_mode' });
+    expect(await refused(await tokenOf('s-run', { ...claims, run_id: 'run-2' }))).toEqual([401, CLOSED]);
+    await told(edge, 'session.run', where, { type: 'RunFailed', data: { run_id: 'run-1', reason: 'spec' } });
+    expect(await refused(inRun)).toEqual([401, CLOSED]);
   });
 
   it('with an allow-list gets what is on it', async () => {

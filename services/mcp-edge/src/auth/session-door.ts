@@ -13,14 +13,17 @@ import {
 import { ask, type Bus } from '@cortex/bus';
 import { subjects } from '@cortex/contracts';
 import { sessionIssuer, SessionTokenClaims } from '@cortex/contracts/session';
-import type { GateViews, SessionView } from '../guard/views.js';
+import type { GateViews, RunView, SessionView } from '../guard/views.js';
 import type { CallerContext } from '../seams.js';
 import type { Settings } from '../settings.js';
 import { agentCaller, NOBODY } from './caller.js';
 import type { People } from './people.js';
 
 /** What the edge knows of sessions, out of the log. */
-export type SessionViews = Pick<GateViews, 'fresh' | 'sessionOpen' | 'session'>;
+export type SessionViews = Pick<GateViews, 'fresh' | 'sessionOpen' | 'session' | 'activeRun'>;
+
+/** What a token names that must be open. */
+type Named = Pick<SessionTokenClaims, 'sid' | 'run_id'>;
 
 export interface SessionDoorOptions {
   settings: Settings;
@@ -83,12 +86,14 @@ export class SessionDoor {
     if (isRefusal(verified)) return verified;
     const said = SessionTokenClaims.safeParse(verified.claims);
     if (!said.success) return refuse('malformed');
-    const { sid } = said.data;
-    const standing = await this.standing(sid);
+    const { sid, run_id } = said.data;
+    const standing = await standingOf(views, { sid });
     if (standing !== 'open') return refuse(standing);
     const started = views.session(sid);
     if (started === undefined) return refuse('session_closed'); // it ended just now
-    const claims = held(said.data, started);
+    const run = run_id === undefined ? undefined : await runOf(views, started, run_id);
+    if (run_id !== undefined && run === undefined) return refuse('session_closed');
+    const claims = held(said.data, started, run);
     const limit = expandScopes(started.scopes);
     const scopes = new Set([...verified.scopes].filter((scope) => limit.has(scope)));
     const person = claims.sub === NOBODY ? null : await people.behind(claims.sub);
@@ -98,17 +103,37 @@ export class SessionDoor {
   }
 
   /** Asked for every request. */
-  standing(sid: string): Standing | Promise<Standing> {
-    return standingOf(this.options.views, sid);
+  standing(named: Named): Standing | Promise<Standing> {
+    return standingOf(this.options.views, named);
   }
 }
 
-/** Whether a session is open: without a promise where the view knows it. */
-export function standingOf(views: SessionViews, sid: string): Standing | Promise<Standing> {
-  if (views.fresh() !== true) return waitFor(views, sid);
+/** Whether a session, and the run in it where one is named, is open: without a promise where the view knows it. */
+export function standingOf(views: SessionViews, { sid, run_id }: Named): Standing | Promise<Standing> {
+  const inRun = (standing: Standing): Standing =>
+    standing !== 'open' || run_id === undefined || isActive(views, views.session(sid), run_id)
+      ? standing
+      : 'session_closed';
+  if (views.fresh() !== true) return waitFor(views, sid).then(inRun);
   const known = views.sessionOpen(sid);
-  if (known === 'unknown') return waitFor(views, sid);
-  return known === 'open' ? 'open' : 'session_closed';
+  if (known === 'unknown') return waitFor(views, sid).then(inRun);
+  return known === 'open' ? inRun('open') : 'session_closed';
+}
+
+/** What its agent is at work on, as the log shows it. */
+const activeRun = (views: SessionViews, { workspace, agent_id }: SessionView): RunView | undefined =>
+  workspace === null || agent_id === null ? undefined : views.activeRun(workspace, agent_id);
+
+const isActive = (views: SessionViews, session: SessionView | undefined, run_id: string): boolean =>
+  session !== undefined && activeRun(views, session)?.run_id === run_id;
+
+/** The run that a token names; one that began this moment may not have come here yet. Undefined when it is not the active one. */
+async function runOf(views: SessionViews, session: SessionView, run_id: string): Promise<RunView | undefined> {
+  for (const until = performance.now() + WAIT_MS; ; await new Promise((resolve) => setTimeout(resolve, LOOK_MS))) {
+    const run = activeRun(views, session);
+    if (run?.run_id === run_id) return run;
+    if (performance.now() >= until) return undefined;
+  }
 }
 
 /** A session that was opened this moment may not have come here yet, and a view may be catching up. */
@@ -127,12 +152,12 @@ async function waitFor(views: SessionViews, sid: string): Promise<Standing> {
  * What a token says, held to what stands in the log: it may say less than its session was started with, and whose session it
  * is, where and for whom is not its to say. So a signing key that leaks makes no session more than it is.
  */
-function held(claims: SessionTokenClaims, started: SessionView): SessionTokenClaims {
+function held(claims: SessionTokenClaims, started: SessionView, run: RunView | undefined): SessionTokenClaims {
   const { workspace, person_id, kind, parent_session_id, agent_id, mode, project, channel } = started;
   const groups = claims.groups.filter((group) => started.groups.includes(group));
   const named = [claims.allowlist, started.allowlist ?? undefined].filter((list) => list !== undefined);
   const allowlist = named.reduce((some, list) => some.filter((name) => list.includes(name)), named[0] ?? []);
-  const { sid, run_id, space_id, conversation_id } = claims;
+  const { sid, conversation_id } = claims;
   return {
     sub: person_id ?? NOBODY,
     sid,
@@ -145,9 +170,7 @@ function held(claims: SessionTokenClaims, started: SessionView): SessionTokenCla
     ...(workspace !== null && { workspace }),
     ...(agent_id !== null && { agent_id }),
     ...(mode !== null && { mode }),
-    run_id,
-    space_id,
-    conversation_id,
+    ...(run !== undefined && { run_id: run.run_id, conversation_id, space_id: run.space_id ?? undefined }),
   };
 }
 

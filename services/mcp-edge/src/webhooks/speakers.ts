@@ -42,7 +42,7 @@ export class Speakers {
    */
   async inSession(speaker: Speaker, sessionId: string): Promise<CallerContext> {
     if (speaker !== SYSTEM) return ownSession(speaker, sessionId);
-    const standing = await standingOf(this.options.views, sessionId);
+    const standing = await standingOf(this.options.views, { sid: sessionId });
     if (standing === 'view_behind')
       throw unavailable('sessionId', 'cannot be looked up just now and nothing was changed', 'try again in a moment');
     const facts = this.options.views.session(sessionId);
