@@ -5,7 +5,7 @@ import { JwksSource, TokenVerifier, type VerifiedToken } from '@cortex/auth';
 import { freePort } from '@cortex/embedded/ports';
 import { eventually, tempDir } from '@cortex/testing';
 import { startIssuer, type Issuer, type IssuerOptions } from '../up/issuer.js';
-import { Browser, RawClient, type Page, type Tokens } from './browser.js';
+import { Browser, RawClient, type Page, type Tokens } from '../oauth/browser.js';
 
 const kid = 'k1';
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });

@@ -7,7 +7,7 @@ import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { isAlive } from '../identity.js';
-import { Browser } from './browser.js';
+import { Browser } from '../oauth/browser.js';
 import { RunningCortex } from './running.js';
 
 // A client that has nothing but the address, as the guide promises it.

@@ -2,7 +2,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
 import { IssuerFixture } from '../faults/issuer.js';
-import { RawClient } from '../faults/browser.js';
+import { RawClient } from '../oauth/browser.js';
 
 const issuer = IssuerFixture.forEach();
 

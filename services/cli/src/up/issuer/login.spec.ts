@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
-import { Browser } from '../../faults/browser.js';
+import { Browser } from '../../oauth/browser.js';
 import { allowed, IssuerFixture } from '../../faults/issuer.js';
 
 const issuer = IssuerFixture.forEach();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { IssuerFixture } from '../../faults/issuer.js';
-import { RawClient } from '../../faults/browser.js';
+import { RawClient } from '../../oauth/browser.js';
 
 const issuer = IssuerFixture.forEach();
 
