@@ -12,6 +12,7 @@ import { CallPipeline } from './calls/run-call.js';
 import { Catalog } from './catalog/catalog.js';
 import { PreparedLists } from './catalog/lists.js';
 import type { EdgeEnvironment } from './config.js';
+import { BackendEvents } from './federation/events.js';
 import { Federation } from './federation/federation.js';
 import { DefinitionStore } from './federation/integrity/definition-store.js';
 import { IntegrityDesk } from './federation/integrity/desk.js';
@@ -221,6 +222,11 @@ export class Edge {
       metrics,
       ops: host.ops,
       admin: this.admin,
+      backendEvents: new BackendEvents({
+        federation,
+        failuresPerMinute: settings.CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE,
+        clientIp: front.clientIp,
+      }),
       log,
     });
     this.webhooks = new WebhookListener({

@@ -64,7 +64,7 @@ export class Federation {
         backend,
         maxBytes: settings.CORTEX_MAX_BACKEND_RESPONSE_BYTES,
         maxStreamMs: settings.CORTEX_BACKEND_MAX_STREAM_MS,
-        listChanged: (kinds) => this.#soon(backend.id, kinds),
+        listChanged: (kinds) => this.changed(backend.id, kinds),
         resourceUpdated: (uri) => this.resourceUpdated(backend, uri),
       });
       const rules = { backend, builtins, production: settings.production, readSchemas };
@@ -173,8 +173,8 @@ export class Federation {
     if (uriSchemes.includes(scheme)) for (const listener of this.#resourceListeners) listener(uri);
   }
 
-  /** A refresh that a backend asks for. Waited for a second at most, since somebody's answer hangs on it. */
-  async #soon(id: string, kinds: readonly ListKind[]): Promise<void> {
+  /** A backend says that its lists changed: it is asked at once. Resolves after a second at most, since somebody's answer may hang on it. */
+  async changed(id: string, kinds: readonly ListKind[]): Promise<void> {
     if (kinds.length === 0 || this.#stopped) return;
     const refreshed = this.refresh(id).catch((error: unknown) => this.#broken(error));
     let clock: NodeJS.Timeout | undefined;

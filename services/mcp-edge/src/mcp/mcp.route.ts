@@ -5,6 +5,7 @@ import { DOOR, type DoorWorld, type Visit } from '../calls/gates.js';
 import { randomHex16 } from '../calls/ids.js';
 import type { Records } from '../calls/records.js';
 import { sameSecret } from '../auth/same-secret.js';
+import { BackendEvents } from '../federation/events.js';
 import { AdminRoutes } from '../http/admin.js';
 import { isLoopbackPeer } from '../http/client-ip.js';
 import { securityHeaders } from '../http/headers.js';
@@ -37,6 +38,7 @@ export interface McpRouteOptions {
   metrics: EdgeMetrics;
   ops: OpsRoutes;
   admin: AdminRoutes;
+  backendEvents: BackendEvents;
   log: EdgeLog;
 }
 
@@ -133,7 +135,8 @@ export class McpRoute {
     if (this.#ops(req, res, path)) return undefined;
     const refusal = door.front.admit(req);
     if (refusal !== undefined) return answers.refuse({ req, res }, refusal);
-    if (AdminRoutes.takes(path)) return this.#admin(req, res);
+    if (AdminRoutes.takes(path)) return this.#plain(req, res, this.options.admin);
+    if (BackendEvents.takes(path)) return this.#plain(req, res, this.options.backendEvents);
     if (method === 'OPTIONS') return door.front.preflight(req, res);
     if (!door.front.publicDocument(req, res)) answers.refuse({ req, res }, refuseRoute(method, req.url));
     return undefined;
@@ -189,16 +192,16 @@ export class McpRoute {
     }
   }
 
-  async #admin(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const { answers, admin, log } = this.options;
+  async #plain(req: IncomingMessage, res: ServerResponse, routes: Pick<AdminRoutes, 'answer'>): Promise<void> {
+    const { answers, log } = this.options;
     if (this.draining) return answers.refuse({ req, res }, SHUTTING_DOWN);
     try {
-      const { status, body, headers } = await admin.answer(req);
+      const { status, body, headers } = await routes.answer(req);
       // Refused unread: its client may look for the answer only when all of the body is out.
       if (!req.readableDidRead) dropRest(req);
       answers.json({ req, res }, status, JSON.stringify(body), { 'Cache-Control': 'no-store', ...headers });
     } catch (error) {
-      log.debug({ error, path: pathOf(req.url) }, 'the client of an operator route went away');
+      log.debug({ error, path: pathOf(req.url) }, 'a client went away before its answer');
       res.destroy();
     }
   }
