@@ -78,9 +78,14 @@ export function program(): Command {
     .option('--workspace <id>', 'not of a person, but of an agent session that is opened in this workspace')
     .action(async (flags) => (await import('./commands/token.js')).token(flags));
 
-  json(command(cortex, 'tools', 'list the tools that a token may see'))
-    .option('--token <jwt>', 'instead of one for the owner')
-    .action(async (flags) => (await import('./commands/call.js')).tools(flags));
+  toolIntegrity(
+    json(command(cortex, 'tools', 'list the tools that a token may see'))
+      .option('--token <jwt>', 'instead of one for the owner')
+      .action(async (flags) => (await import('./commands/call.js')).tools(flags)),
+    command,
+    json,
+  );
+  baselines(cortex, command, json);
 
   json(command(cortex, 'call', 'call a tool and print its text; exit code 1 when it says that it failed'))
     .argument('<tool>')
@@ -108,6 +113,7 @@ export function program(): Command {
   budgets(cortex, command, json);
   cortex.addCommand(signal());
   cortex.addCommand(bench());
+  conformance(cortex);
   return strict(cortex);
 }
 
@@ -123,6 +129,68 @@ function projections(cortex: Command, command: Make, json: With): void {
     .argument('[name]', 'for example tool_calls_v1')
     .option('--all', 'every one of them')
     .action(async (name, flags) => (await import('./commands/projections.js')).projectionsRebuild(name, flags));
+}
+
+const OF_WHICH = '--url <origin>';
+const ELSEWHERE = 'of a Cortex elsewhere; needs $CORTEX_ADMIN_SECRET';
+
+function toolIntegrity(group: Command, command: Make, json: With): void {
+  const actions = () => import('./commands/tool-integrity.js');
+  const made = (name: string, description: string): Command =>
+    json(command(group, name, description)).option(OF_WHICH, ELSEWHERE);
+  const TOOL = 'its name as it is listed, or <backend>/<original name>';
+  made('pending', 'tools of backends that are held back, and why').action(async (_flags, self: Command) =>
+    (await actions()).pending(self.optsWithGlobals()),
+  );
+  made('diff', 'what waits for an approval, against what is approved')
+    .argument('<tool>', TOOL)
+    .action(async (tool, _flags, self: Command) => (await actions()).diff(tool, self.optsWithGlobals()));
+  made('approve', 'show what waits, and approve exactly that')
+    .argument('<tool>', TOOL)
+    .option('--digest <digest>', 'only if this is still what waits')
+    .action(async (tool, _flags, self: Command) => (await actions()).approve(tool, self.optsWithGlobals()));
+  made('history', 'every definition that it had, newest first, and who approved it')
+    .argument('<tool>', TOOL)
+    .action(async (tool, _flags, self: Command) => (await actions()).history(tool, self.optsWithGlobals()));
+  made('rollback', 'approve an earlier definition again, and no other')
+    .argument('<tool>', TOOL)
+    .argument('<digest>', 'of the history; its first 8 digits are enough')
+    .action(async (tool, digest, _flags, self: Command) =>
+      (await actions()).rollback(tool, digest, self.optsWithGlobals()),
+    );
+  made('start-over', 'end all approvals of a backend, and approve what it serves now')
+    .argument('<backend>')
+    .option('-y, --yes', 'without having seen it')
+    .action(async (backend, _flags, self: Command) => (await actions()).startOver(backend, self.optsWithGlobals()));
+}
+
+function baselines(cortex: Command, command: Make, json: With): void {
+  const group = cortex.command('baseline').description('approved definitions as a file that is signed elsewhere');
+  const actions = () => import('./commands/baseline.js');
+  group
+    .command('keygen')
+    .description('make a pair of keys, in two files')
+    .option('--out <path>', 'how their names begin', 'baseline')
+    .action(async (flags) => (await actions()).keygen(flags));
+  command(group, 'proposal', 'print what backends declare now, to be reviewed and signed')
+    .option(OF_WHICH, ELSEWHERE)
+    .action(async (flags) => (await actions()).proposal(flags));
+  group
+    .command('sign')
+    .description('sign a reviewed proposal, in place')
+    .argument('<file>')
+    .requiredOption('--key <pem>', 'file of the private key')
+    .option('--hint <url>', 'where the public key can be found')
+    .action(async (file, flags) => (await actions()).sign(file, flags));
+  json(group.command('verify').description('whose signature a baseline has, and what is in it'))
+    .argument('<file>')
+    .requiredOption('--key <pem>', 'file of the public key')
+    .option('--against <file>', 'another baseline; what differs is shown by tool')
+    .action(async (file, flags) => (await actions()).verify(file, flags));
+  json(command(group, 'upload', 'put a signed baseline in force, in place of all that was approved'))
+    .argument('<file>')
+    .option(OF_WHICH, ELSEWHERE)
+    .action(async (file, flags) => (await actions()).upload(file, flags));
 }
 
 function sessions(cortex: Command, command: Make, json: With): void {
@@ -275,6 +343,15 @@ function signal(): Command {
     .allowUnknownOption()
     .argument('[flags...]', 'see cortex signal --help')
     .action(async (_flags, _options, self: Command) => (await import('./commands/signal.js')).signalCommand(self.args));
+}
+
+function conformance(cortex: Command): void {
+  cortex
+    .command('conformance')
+    .description('run the official MCP conformance suite through a gateway of its own (in a checkout)')
+    .option('--keep <folder>', 'leave the results of the suite there')
+    .option('--record', 'write down how many checks succeed, which later runs must reach')
+    .action(async (flags) => (await import('./conformance/conformance.js')).conformance(flags));
 }
 
 /** The bench has its own command line, which only a run of it has to load. */
