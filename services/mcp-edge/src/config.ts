@@ -1,5 +1,7 @@
 import { mainKey, parseScopeImplies, SIGNATURE_ALGS } from '@cortex/auth';
 import { z } from 'zod';
+import { parseProfileRules, type ProfileRule } from './federation/schemas/profile-rules.js';
+import { KNOWN_PROFILES, ORIGINAL, profileOf } from './federation/schemas/profiles.js';
 
 const flag = (fallback: boolean) =>
   z
@@ -26,6 +28,21 @@ const implications = z
       return z.NEVER;
     }
   });
+
+const schemaProfile = (text: string, ctx: z.RefinementCtx): string => {
+  const profile = profileOf(text);
+  if (profile !== undefined) return profile;
+  ctx.addIssue({ code: 'custom', message: `is no schema profile; use one of ${KNOWN_PROFILES.join(', ')}` });
+  return z.NEVER;
+};
+const schemaProfileRules = (text: string, ctx: z.RefinementCtx): ProfileRule[] => {
+  try {
+    return parseProfileRules(text);
+  } catch (error) {
+    ctx.addIssue({ code: 'custom', message: error instanceof Error ? error.message : '' });
+    return z.NEVER;
+  }
+};
 
 /** A main key of sealed values. */
 const sealingKey = (text: string, ctx: z.RefinementCtx): Buffer => {
@@ -105,6 +122,10 @@ export const config = z.object({
   CORTEX_BASELINE_PRIVATE_KEY: z.string().min(1).optional(),
   CORTEX_BASELINE_PUBLIC_KEY: z.string().min(1).optional(),
   CORTEX_BASELINE_PUBLIC_KEY_HINT: z.url().optional(),
+
+  /** The form of the schemas in lists for clients that ask for none; and by the name that a client gives itself. */
+  CORTEX_SCHEMA_PROFILE: z.string().default(ORIGINAL).transform(schemaProfile),
+  CORTEX_SCHEMA_PROFILE_RULES: z.string().default('').transform(schemaProfileRules),
 
   CORTEX_WEBHOOK_TOKEN: z.string().min(1).optional(),
   CORTEX_AUDIT_HASH_KEY: z.string().min(1).optional(),

@@ -19,7 +19,7 @@ import { IntegrityDesk } from './federation/integrity/desk.js';
 import { toolDigest } from './federation/integrity/fingerprint.js';
 import { Integrity } from './federation/integrity/integrity.js';
 import { addIntegrityRoutes } from './federation/integrity/routes.js';
-import { plainSchemas } from './federation/plain.js';
+import { readSchemas } from './federation/schemas/read-schemas.js';
 import { type ConfirmationPort, nobodyReachable } from './guard/confirmation.js';
 import { managedPolicy } from './guard/managed-policy.js';
 import { restrictionOf } from './guard/modes.js';
@@ -116,12 +116,15 @@ export class Edge {
       log,
       review: integrity.review,
       digestOf: toolDigest,
-      readSchemas: plainSchemas,
+      readSchemas,
       roundTrips,
     }));
     const { name, version } = serverInfo(settings);
     const identity = JSON.stringify({ name, version });
-    const lists = new PreparedLists(catalog, identity);
+    const lists = new PreparedLists(catalog, identity, {
+      defaults: { fallback: settings.CORTEX_SCHEMA_PROFILE, rules: settings.CORTEX_SCHEMA_PROFILE_RULES },
+      log,
+    });
 
     const records = (this.records = new Records({
       bus,
@@ -145,7 +148,7 @@ export class Edge {
       secret: settings.adminSecret,
       maxBytes: settings.CORTEX_MAX_BODY_BYTES,
       failuresPerMinute: settings.CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE,
-      clientIp: front.clientIp,
+      clientIp: (req) => front.clientIp(req),
       log,
     });
     this.desk = new IntegrityDesk({
@@ -174,7 +177,7 @@ export class Edge {
       records,
       world: { settings, catalog, views: this.views, confirmation },
       idempotency: new Idempotency(bus, sealer, log),
-      local: new LocalTools(host, catalog, modes),
+      local: new LocalTools(host, catalog, modes, lists),
       federation,
     }));
     const { runCall } = pipeline;
@@ -225,7 +228,7 @@ export class Edge {
       backendEvents: new BackendEvents({
         federation,
         failuresPerMinute: settings.CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE,
-        clientIp: front.clientIp,
+        clientIp: (req) => front.clientIp(req),
       }),
       log,
     });

@@ -177,6 +177,8 @@ export interface CallInput {
   /** Who is told what a backend says while it works; without it nobody is. */
   events?: CallEvents;
   client?: ClientSaid;
+  /** How the same request would be given a list; where the tool shows definitions. */
+  list?: ListOptions;
   /** JSON-RPC id: for the record alone, never a key. */
   rpc_id?: string | number;
   origin?: string;
@@ -218,6 +220,10 @@ export type RunCall = (input: CallInput) => Promise<CallOutcome>;
 export interface ListOptions {
   backends?: readonly string[];
   search?: boolean;
+  /** The form of the schemas as it was asked for (gateway, section 13.8), known or not. */
+  schemas?: string;
+  /** The name that the client gives itself. */
+  client?: string;
 }
 
 /** The whole `result` object of `tools/list` for this caller in this revision: prepared bytes, not to be changed. */
@@ -269,6 +275,8 @@ export interface EdgeScope {
   readonly caller: CallerContext;
   readonly catalog: CatalogReader;
   readonly modes: ModeReader;
+  /** The schemas of a tool in the form that the caller asks for; undefined where it has no such form. */
+  readonly schemasOf: (tool: CatalogTool) => { input: object; output: object | undefined } | undefined;
 }
 
 const scopes = new WeakMap<object, EdgeScope>();

@@ -1,6 +1,7 @@
 import { type BusRequest, CortexError } from '@cortex/contracts';
 import { runTool, type ServiceHost, type Tool } from '@cortex/service-kit';
-import { bindEdgeScope, type CatalogReader, type ModeReader } from '../seams.js';
+import type { PreparedLists } from '../catalog/lists.js';
+import { bindEdgeScope, type CatalogReader, type CatalogTool, type ModeReader } from '../seams.js';
 import type { CallContext } from './call-context.js';
 import type { Reply } from './dispatch.js';
 
@@ -10,6 +11,7 @@ export class LocalTools {
     private readonly host: ServiceHost,
     private readonly catalog: CatalogReader,
     private readonly modes: ModeReader,
+    private readonly lists: Pick<PreparedLists, 'schemasOf'>,
   ) {}
 
   async ask(ctx: CallContext, tool: Tool, resume: boolean): Promise<Reply> {
@@ -29,7 +31,9 @@ export class LocalTools {
       ...(resume && { resume }),
       ...(meta.idempotency_key !== undefined && { idempotency_key: meta.idempotency_key }),
     };
-    const scope = { caller, catalog: this.catalog, modes: this.modes };
+    const { list = {} } = ctx.input;
+    const schemasOf = (shown: CatalogTool) => this.lists.schemasOf(shown, list);
+    const scope = { caller, catalog: this.catalog, modes: this.modes, schemasOf };
     const { head, body } = await runTool(this.host, tool, request, {
       prepare: (toolContext) => bindEdgeScope(toolContext, scope),
     });

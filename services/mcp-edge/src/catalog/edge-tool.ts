@@ -4,6 +4,7 @@ import { type Arguments, argumentsOf } from '@cortex/service-kit/arguments';
 import { z } from 'zod';
 import type { FederatedTool } from '../federation/types.js';
 import { paramHeadersOf, type ParamHeader } from '../mcp/param-headers.js';
+import type { Schemas } from '../federation/schemas/forms.js';
 import type { CatalogTool } from '../seams.js';
 
 /** Which block of `tools/list` a tool stands in. */
@@ -25,8 +26,18 @@ export interface EdgeTool extends CatalogTool {
   readonly federated: FederatedTool | undefined;
   /** Ascending in `tools/list`. */
   readonly order: readonly [block: number, group: number, service: number, position: number];
-  /** The definition as JSON text: with output schema, without (revisions before 2025-06-18), and of search mode. */
-  readonly listing: { full: string; old: string; short: string };
+  readonly listing: Listing;
+}
+
+/** How a definition is shown, as JSON texts. */
+export interface Listing {
+  /** With the schemas as they were declared. */
+  readonly full: string;
+  /** In search mode; undefined for what is shown in full there too. */
+  readonly short: string | undefined;
+  readonly schemas: Schemas;
+  /** The same definition with other schemas; without an output schema for revisions before 2025-06-18 and in search mode. */
+  readonly write: (input: string, output: string | undefined) => string;
 }
 
 const BLOCKS: readonly Block[] = ['builtin', 'agent', 'workspace', 'federated'];
@@ -75,12 +86,19 @@ export function compareOrder(a: Pick<EdgeTool, 'order'>, b: Pick<EdgeTool, 'orde
 const requiredScopes = (tool: AnnouncedTool): string[] =>
   tool.builtin ? [] : [...new Set([tool.tier === 'read' ? SCOPES.read : SCOPES.write, ...tool.scopes])];
 
-function listingOf(tool: AnnouncedTool, block: Block): EdgeTool['listing'] {
+function listingOf(tool: AnnouncedTool, block: Block): Listing {
   const { name, title, description, input_schema: inputSchema, output_schema: outputSchema } = tool;
-  const annotations = hintsOf(tool);
-  const old = { name, title, description, inputSchema, annotations };
+  const head = JSON.stringify({ name, title, description }).slice(0, -1);
+  const annotations = JSON.stringify(hintsOf(tool));
+  const write = (input: string, output: string | undefined): string =>
+    `${head},"inputSchema":${input},"annotations":${annotations}${output === undefined ? '' : `,"outputSchema":${output}`}}`;
+  const schemas = { input: JSON.stringify(inputSchema), output: JSON.stringify(outputSchema) };
   const sentence = (/^.*?[.!?](?=\s|$)/s.exec(description)?.[0] ?? description).slice(0, MAX_SENTENCE);
-  const short =
-    block === 'builtin' ? old : { name, description: `[${block}] ${sentence}`, inputSchema: { type: 'object' } };
-  return { full: JSON.stringify({ ...old, outputSchema }), old: JSON.stringify(old), short: JSON.stringify(short) };
+  const short = { name, description: `[${block}] ${sentence}`, inputSchema: { type: 'object' } };
+  return {
+    full: write(schemas.input, schemas.output),
+    short: block === 'builtin' ? undefined : JSON.stringify(short),
+    schemas,
+    write,
+  };
 }

@@ -1,5 +1,11 @@
-import { MODERN, type CallerContext, type ListOptions, type Revision } from '../seams.js';
+import { formOf } from '../federation/schemas/forms.js';
+import { readJson } from '../federation/schemas/json-values.js';
+import { NO_DEFAULTS, profileFor, type ProfileDefaults } from '../federation/schemas/profile-rules.js';
+import { ORIGINAL } from '../federation/schemas/profiles.js';
+import { wrapOutput } from '../federation/schemas/wrap-output.js';
+import { MODERN, type CallerContext, type CatalogTool, type EdgeLog, type ListOptions, type Revision } from '../seams.js';
 import type { Catalog } from './catalog.js';
+import type { EdgeTool } from './edge-tool.js';
 import { visibilityKey } from './visibility.js';
 
 /** Offered for calls always, listed only where the list is a short one. */
@@ -10,9 +16,25 @@ const TTL_MS = 60_000;
 /** A list made before every announcement was told must not be kept by a client. */
 const TTL_INCOMPLETE_MS = 1_000;
 
-/** Answers of `tools/list` as prepared bytes: one Buffer per visible set, revision family and header choice. */
+/** `m` the revision of today; `o` the older ones that know output schemas, as objects alone; `x` those that know none. */
+type Family = 'm' | 'o' | 'x';
+
+/** What became of the schemas of a list in a profile, by the names of the tools. */
+interface Account {
+  readonly changed: string[];
+  readonly omitted: string[];
+}
+
+export interface PreparedListsOptions {
+  readonly defaults?: ProfileDefaults;
+  readonly log?: Pick<EdgeLog, 'warn'>;
+}
+
+/** Answers of `tools/list` as prepared bytes: one Buffer per visible set, revision family, header choice and profile. */
 export class PreparedLists {
   readonly #buffers = new Map<string, Buffer>();
+  /** Tools that have no form in a profile, by `<profile> <name>`: told once, counted while they are there. */
+  readonly #omitted = new Map<string, EdgeTool>();
   #bytes = 0;
   #version = 0;
   #complete = false;
@@ -20,13 +42,15 @@ export class PreparedLists {
   constructor(
     private readonly catalog: Catalog,
     private readonly serverInfo: string,
+    private readonly options: PreparedListsOptions = {},
   ) {}
 
-  /** The whole `result` object. */
+  /** The whole `result` object. `options` have passed `listFault`. */
   get(caller: CallerContext, revision: Revision, options: ListOptions = {}): Buffer {
     if (this.#version !== this.catalog.version || this.#complete !== this.catalog.complete) this.#forget();
     const family = revision === MODERN ? 'm' : KNOWS_OUTPUT_SCHEMA.has(revision) ? 'o' : 'x';
-    const key = `${family}|${options.search ? 's' : ''}|${options.backends?.join(',') ?? '*'}|${visibilityKey(caller)}`;
+    const profile = this.profile(options);
+    const key = `${family}|${options.search ? 's' : ''}|${profile}|${options.backends?.join(',') ?? '*'}|${visibilityKey(caller)}`;
     const known = this.#buffers.get(key);
     if (known !== undefined) {
       // Least recently used is first.
@@ -34,7 +58,7 @@ export class PreparedLists {
       this.#buffers.set(key, known);
       return known;
     }
-    const made = this.#make(caller, family, options);
+    const made = this.#make(caller, family, profile, options);
     this.#buffers.set(key, made);
     this.#bytes += made.length;
     for (const [oldest, buffer] of this.#buffers) {
@@ -45,18 +69,69 @@ export class PreparedLists {
     return made;
   }
 
-  #make(caller: CallerContext, family: 'm' | 'o' | 'x', { search = false, backends }: ListOptions): Buffer {
+  /** Of what is asked for, by the client's name, or of the installation. */
+  profile({ schemas, client }: ListOptions): string {
+    return profileFor(this.options.defaults ?? NO_DEFAULTS, schemas, client);
+  }
+
+  /** The schemas of a tool as this request would see them in a list; undefined where the tool would be left out. */
+  schemasOf(tool: CatalogTool, options: ListOptions): { input: object; output: object | undefined } | undefined {
+    const listing = this.catalog.find(tool.name)?.listing;
+    if (listing === undefined) return undefined;
+    const profile = this.profile(options);
+    const form = profile === ORIGINAL ? listing.schemas : formOf(listing.schemas, profile);
+    if ('omitted' in form) return undefined;
+    return {
+      input: readJson(form.input) as object,
+      output: form.output === undefined ? undefined : (readJson(form.output) as object),
+    };
+  }
+
+  /** Tools without a form in some profile that was asked for; of the catalogue that the last list was made of. */
+  get omitted(): EdgeTool[] {
+    return [...this.#omitted.values()];
+  }
+
+  #make(caller: CallerContext, family: Family, profile: string, { search = false, backends }: ListOptions): Buffer {
+    const account: Account = { changed: [], omitted: [] };
     const tools = this.catalog
       .visible(caller)
       .filter((tool) => search || !SEARCH_MODE_ONLY.has(tool.name))
       .filter((tool) => backends === undefined || tool.block === 'builtin' || backends.includes(tool.shelf))
-      .map(({ listing }) => (search ? listing.short : family === 'x' ? listing.old : listing.full));
+      .map((tool) => (search ? tool.listing.short : undefined) ?? this.#shown(tool, family, profile, search, account))
+      .filter((text) => text !== undefined);
+    const own = profile === ORIGINAL ? '' : `"cortex/schemaProfile":${JSON.stringify({ profile, ...account })}`;
     const ttl = this.catalog.complete ? TTL_MS : TTL_INCOMPLETE_MS;
     const tail =
       family === 'm'
-        ? `,"ttlMs":${ttl},"cacheScope":"private","resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":${this.serverInfo}}`
-        : '';
+        ? `,"ttlMs":${ttl},"cacheScope":"private","resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":${this.serverInfo}${own && `,${own}`}}`
+        : own && `,"_meta":{${own}}`;
     return Buffer.from(`{"tools":[${tools.join(',')}]${tail}}`);
+  }
+
+  /** One definition in a profile and in the words of a family of revisions; undefined where it has no such form. */
+  #shown(tool: EdgeTool, family: Family, profile: string, search: boolean, account: Account): string | undefined {
+    const { full, schemas, write } = tool.listing;
+    const form = profile === ORIGINAL ? { ...schemas, changed: false } : formOf(schemas, profile);
+    if ('omitted' in form) {
+      account.omitted.push(tool.name);
+      this.#tell(tool, profile, form.omitted);
+      return undefined;
+    }
+    if (form.changed) account.changed.push(tool.name);
+    if (family === 'x' || search) return write(form.input, undefined);
+    if (family === 'm' || form.output === undefined) return form.changed ? write(form.input, form.output) : full;
+    return write(form.input, wrapOutput(form.output).text);
+  }
+
+  #tell(tool: EdgeTool, profile: string, why: string): void {
+    const key = `${profile} ${tool.name}`;
+    if (this.#omitted.get(key)?.listing === tool.listing) return;
+    this.#omitted.set(key, tool);
+    this.options.log?.warn(
+      { backend: tool.shelf, tool: tool.name, profile, why },
+      'a tool is left out of the lists of a schema profile, since its schemas have no such form',
+    );
   }
 
   #forget(): void {
@@ -64,5 +139,7 @@ export class PreparedLists {
     this.#bytes = 0;
     this.#version = this.catalog.version;
     this.#complete = this.catalog.complete;
+    const living = new Set(this.catalog.all().map(({ listing }) => listing));
+    for (const [key, { listing }] of this.#omitted) if (!living.has(listing)) this.#omitted.delete(key);
   }
 }

@@ -1,7 +1,9 @@
 import { compact, membersOf, partsOf } from './json-text.js';
 import { withoutOwnKeys } from './own-meta.js';
+import type { Fault } from './schemas/document.js';
 import type {
   Backend,
+  BadSchema,
   DeclaredItem,
   DeclaredPrompt,
   DeclaredResource,
@@ -9,14 +11,16 @@ import type {
   DeclaredTool,
 } from './types.js';
 
-/** The schemas of a tool, checked; `fault` takes the whole tool away, `notes` are for the log alone. */
+/** The schemas of a tool, checked; `fault` takes the whole tool away, `outputFault` its output schema. */
 export type SchemaRead =
   | {
       readonly input: { readonly text: string; readonly value: Readonly<Record<string, unknown>> };
+      /** A missing `type` was put in. */
+      readonly repaired?: true;
       readonly output?: { readonly text: string; readonly value: Readonly<Record<string, unknown>> };
-      readonly notes?: readonly string[];
+      readonly outputFault?: Fault;
     }
-  | { readonly fault: string };
+  | { readonly fault: Fault };
 /** Reads `inputSchema`, `params` and `outputSchema` out of a tool's members (compact texts) and the same as values. */
 export type ReadSchemas = (raw: ReadonlyMap<string, string>, value: Readonly<Record<string, unknown>>) => SchemaRead;
 
@@ -36,6 +40,8 @@ export interface Read<T> {
   readonly items: readonly T[];
   readonly known: Known<T>;
   readonly faults: readonly string[];
+  /** The tools among them that were left out because of their schemas. */
+  readonly badSchemas: readonly BadSchema[];
 }
 
 const MAX_NAME = 128;
@@ -49,10 +55,11 @@ type Kind = 'tool' | 'prompt' | 'template' | 'resource';
 type Raw = ReadonlyMap<string, string>;
 
 export const readTools = (rules: Rules, list: string, known?: Known<DeclaredTool>): Read<DeclaredTool> =>
-  readList<DeclaredTool>('tool', rules, list, known, 'name', (item, name) => {
+  readList<DeclaredTool>('tool', rules, list, known, 'name', (item, name, note) => {
     if (rules.builtins.has(name)) return { fault: 'has the name of a tool of the gateway and is hidden' };
     const schemas = rules.readSchemas(item.raw, item.value);
-    if ('fault' in schemas) return schemas;
+    if ('fault' in schemas) return { fault: schemaSentence('inputSchema', schemas.fault), schema: schemas.fault };
+    if (schemas.outputFault !== undefined) note(schemaSentence('outputSchema', schemas.outputFault));
     const { value } = item;
     const timeoutMs = Number(value['timeoutMs']);
     const output = schemas.output;
@@ -63,6 +70,8 @@ export const readTools = (rules: Rules, list: string, known?: Known<DeclaredTool
       inputSchema: schemas.input.value,
       schemaTexts: { input: schemas.input.text, ...(output && { output: output.text }) },
       ...(output && { outputSchema: output.value }),
+      ...(schemas.repaired && { repaired: true as const }),
+      ...(schemas.outputFault && { outputFault: schemas.outputFault }),
       ...(typeof value['title'] === 'string' && { title: value['title'] }),
       ...(isObject(value['annotations']) && { annotations: value['annotations'] }),
       version: text(value, 'version') ?? DEFAULT_VERSION,
@@ -100,10 +109,11 @@ function readList<T>(
   list: string,
   known: Known<T> = new Map(),
   key: 'name' | 'uri' | 'uriTemplate',
-  make: (item: DeclaredItem, id: string) => T | { fault: string },
+  make: (item: DeclaredItem, id: string, note: (text: string) => void) => T | { fault: string; schema?: Fault },
 ): Read<T> {
   const items = new Map<string, T>();
   const faults: string[] = [];
+  const badSchemas: BadSchema[] = [];
   const seen = new Set<string>();
   for (const [position, json] of partsOf(list).entries()) {
     const value = JSON.parse(json) as unknown;
@@ -121,13 +131,19 @@ function readList<T>(
       continue;
     }
     const { members, notes } = cleaned(membersOf(json), rules.production);
-    const made = make({ scope: String(value['scope']), raw: members, value: valuesOf(value, members) }, id);
+    const item = { scope: String(value['scope']), raw: members, value: valuesOf(value, members) };
+    const made = make(item, id, (note) => notes.push(note));
     for (const note of notes) faults.push(`${who} ${note}`);
-    if (isFault(made)) faults.push(`${who} ${made.fault}`);
-    else items.set(json, made);
+    if (isFault(made)) {
+      faults.push(`${who} ${made.fault}`);
+      if (made.schema !== undefined) badSchemas.push({ tool: id, part: 'inputSchema', ...made.schema });
+    } else items.set(json, made);
   }
-  return { items: [...items.values()], known: items, faults };
+  return { items: [...items.values()], known: items, faults, badSchemas };
 }
+
+const schemaSentence = (part: BadSchema['part'], { pointer, reason, detail }: Fault): string =>
+  `has an ${part} that cannot be offered: ${reason} at ${pointer === '' ? 'the root' : pointer}, ${detail}`;
 
 function itemFault(
   kind: Kind,
@@ -208,7 +224,7 @@ export function listOf(answer: string, value: unknown, key: string): string | un
   return membersOf(compact(answer)).get(key);
 }
 
-const isFault = (made: unknown): made is { fault: string } =>
+const isFault = (made: unknown): made is { fault: string; schema?: Fault } =>
   isObject(made) && typeof made['fault'] === 'string' && !('scope' in made);
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

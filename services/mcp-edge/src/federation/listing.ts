@@ -82,16 +82,19 @@ function listingOf(tool: FederatedTool, description: string): EdgeTool['listing'
   const { exposed, schemaTexts, raw } = tool;
   const meta = `,"_meta":${metaOf(tool)}`;
   const title = titleOf(tool);
-  const begin = `{"name":${JSON.stringify(exposed)}${title === undefined ? '' : `,"title":${JSON.stringify(title)}`},"description":${JSON.stringify(description)},"inputSchema":${schemaTexts.input}`;
+  const head = `{"name":${JSON.stringify(exposed)}${title === undefined ? '' : `,"title":${JSON.stringify(title)}`},"description":${JSON.stringify(description)}`;
   let rest = '';
   for (const [key, json] of raw) if (!NOT_PASSED_ON.has(key)) rest += `,${JSON.stringify(key)}:${json}`;
-  const output = schemaTexts.output === undefined ? '' : `,"outputSchema":${schemaTexts.output}`;
   const sentence = (/^.*?[.!?](?=\s|$)/s.exec(tool.description)?.[0] ?? tool.description).slice(0, MAX_SENTENCE);
   const short = { name: exposed, description: `[${tool.backend.id}] ${sentence}`, inputSchema: { type: 'object' } };
+  const write = (input: string, output: string | undefined): string =>
+    `${head},"inputSchema":${input}${output === undefined ? '' : `,"outputSchema":${output}`}${rest}${meta}}`;
+  const schemas = { input: schemaTexts.input, output: schemaTexts.output };
   return {
-    full: `${begin}${output}${rest}${meta}}`,
-    old: `${begin}${rest}${meta}}`,
+    full: write(schemas.input, schemas.output),
     short: `${JSON.stringify(short).slice(0, -1)}${meta}}`,
+    schemas,
+    write,
   };
 }
 
@@ -102,8 +105,14 @@ function titleOf({ title, annotations, original, exposed, backend }: FederatedTo
 }
 
 /** Ours and then what the backend declared; of the same key ours. */
-function metaOf({ raw, version, backend, deprecated, original }: FederatedTool): string {
-  const own = { version, app: backend.id, deprecated, 'cortex/name': original };
+function metaOf({ raw, version, backend, deprecated, original, repaired }: FederatedTool): string {
+  const own = {
+    version,
+    app: backend.id,
+    deprecated,
+    'cortex/name': original,
+    'cortex/schema': repaired && { repaired: 'inputSchema has no type; "object" was put in' },
+  };
   const text = JSON.stringify(own);
   const declared = [...membersOf(raw.get('_meta') ?? '{}')].filter(([key]) => !(key in own));
   return `${text.slice(0, -1)}${declared.map(([key, json]) => `,${JSON.stringify(key)}:${json}`).join('')}}`;

@@ -10,7 +10,7 @@ import {
   readTools,
   type Rules,
 } from './declarations.js';
-import type { Backend, BackendAnswer, Declared, Review, Reviewed } from './types.js';
+import type { Backend, BackendAnswer, BadSchema, Declared, Review, Reviewed } from './types.js';
 
 const NOTHING: Declared = { tools: [], prompts: [], templates: [], resources: [] };
 const NO_REVIEW: Reviewed = { served: NOTHING, held: [] };
@@ -56,6 +56,15 @@ export class Shelf {
   constructor(private readonly options: ShelfOptions) {
     this.backend = options.backend;
     this.client = options.client;
+  }
+
+  /** Schemas that are not offered, as of the last good refresh: of tools that were left out, and output schemas alone. */
+  get badSchemas(): readonly BadSchema[] {
+    const left = this.#reads.get('tools')?.badSchemas ?? [];
+    const outputs = this.declared.tools.flatMap(({ original, outputFault }) =>
+      outputFault === undefined ? [] : [{ tool: original, part: 'outputSchema' as const, ...outputFault }],
+    );
+    return [...left, ...outputs];
   }
 
   /** One at a time, and one more for all who ask while it runs (failure case P26): theirs begins after they asked. */
@@ -128,7 +137,9 @@ export class Shelf {
       if (before !== undefined && text === (this.#texts.get(name) ?? '[]')) return before.items;
       const now = read(rules, text, before?.known);
       this.#reads.set(name, now);
-      for (const fault of now.faults) log.warn({ backend: backend.id }, `a declaration was refused: ${fault}`);
+      for (const fault of now.faults)
+        if (before?.faults.includes(fault) !== true)
+          log.warn({ backend: backend.id }, `a declaration was refused: ${fault}`);
       return now.items;
     };
     this.declared = {

@@ -1,5 +1,6 @@
 import type { ActionClass } from '@cortex/contracts';
 import type { CallerContext } from '../seams.js';
+import type { Fault } from './schemas/document.js';
 
 /** Which token a data call of a backend carries: the caller's own, or none at all. */
 export type TokenMode = 'passthrough' | 'none';
@@ -38,6 +39,12 @@ export interface DeclaredItem {
   readonly value: Readonly<Record<string, unknown>>;
 }
 
+/** A schema of a tool that is not offered. `tool` = its original name. */
+export interface BadSchema extends Fault {
+  readonly tool: string;
+  readonly part: 'inputSchema' | 'outputSchema';
+}
+
 export interface DeclaredTool extends DeclaredItem {
   /** As the backend calls it. */
   readonly original: string;
@@ -48,6 +55,10 @@ export interface DeclaredTool extends DeclaredItem {
   readonly schemaTexts: { readonly input: string; readonly output?: string };
   readonly title?: string;
   readonly annotations?: Readonly<Record<string, unknown>>;
+  /** Set where the declared `inputSchema` had no `type`, which was put in. */
+  readonly repaired?: true;
+  /** Why a declared `outputSchema` is not there. */
+  readonly outputFault?: Fault;
   /** Semver; `1.0.0` when the backend names none. */
   readonly version: string;
   readonly deprecated?: { readonly removedAt: string; readonly replacedBy?: string; readonly reason?: string };

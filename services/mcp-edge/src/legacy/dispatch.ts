@@ -1,5 +1,5 @@
 import { isToken, toWireError, type Outcome } from '@cortex/contracts';
-import { callMeta, listOptions } from '../mcp/call-meta.js';
+import { callList, callMeta, listFault, listOptions } from '../mcp/call-meta.js';
 import { RPC } from '../mcp/envelope.js';
 import { Relay } from '../methods/relay.js';
 import { type Method as OtherMethod, METHODS, type MethodFault } from '../methods/types.js';
@@ -67,8 +67,13 @@ export function createDispatch(
 
   const methods: Readonly<Record<string, Method>> = {
     ping: () => resultOf({}),
-    'tools/list': ({ exchange, revision }, params) =>
-      page(params, () => ({ result: core.listTools(exchange.caller, revision, listOptions(exchange.headers)) })),
+    'tools/list': ({ exchange, revision, client }, params) =>
+      page(params, () => {
+        const options = listOptions(exchange.headers, exchange.req.url, client?.info);
+        const unknown = listFault(options);
+        if (unknown === undefined) return { result: core.listTools(exchange.caller, revision, options) };
+        return { ...errorOf(unknown.code, unknown.message, unknown.data), status: unknown.status };
+      }),
     'tools/call': callTool,
     ...Object.fromEntries(METHODS.map((method) => [method, otherMethod(method)])),
     'resources/subscribe': inSession(subscription(true)),
@@ -93,6 +98,7 @@ export function createDispatch(
         caller: exchange.caller,
         name,
         args: params.arguments,
+        ...callList(name, () => listOptions(exchange.headers, exchange.req.url, origin.client?.info)),
         era: 'legacy',
         revision,
         transport,

@@ -1,9 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { KNOWN_PROFILES, profileOf } from '../federation/schemas/profiles.js';
 import type { CallMeta, ClientSaid, ListOptions } from '../seams.js';
-import { headerValue, isObject, META, type ModernRequest } from './envelope.js';
+import { fault, headerValue, isObject, META, type ModernRequest, RPC, type RpcFault, type RpcId } from './envelope.js';
 
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 const TRACESTATE_LIMIT = 512;
+/** Characters of a client's name that rules are compared with. */
+const MAX_CLIENT = 128;
 
 /**
  * What of a request's `_meta` and headers a call reads. Everything else of a client's `_meta` is ignored, above all other
@@ -40,16 +43,38 @@ export function clientSaid({ meta, params }: Pick<ModernRequest, 'meta' | 'param
   };
 }
 
-/** How the client asked for its list: by headers, or fixed for a connection in the URL; a header wins (gateway, section 21). */
-export function listOptions(headers: IncomingHttpHeaders, url = ''): ListOptions {
+/**
+ * How the client asked for its list: by headers, or fixed for a connection in the URL; a header wins (gateway, sections 13.8 and 21). `info`
+ * is what it says of itself.
+ */
+export function listOptions(headers: IncomingHttpHeaders, url = '', info?: unknown): ListOptions {
   const query = url.includes('?') ? new URLSearchParams(url.slice(url.indexOf('?') + 1)) : undefined;
   const ids = headerValue(headers, 'x-cortex-backends') ?? query?.get('backends') ?? undefined;
   const mode = headerValue(headers, 'x-cortex-tool-mode') ?? query?.get('mode') ?? undefined;
+  const schemas = headerValue(headers, 'x-cortex-schema-profile') ?? query?.get('schema') ?? undefined;
+  const client = isObject(info) ? info['name'] : undefined;
   const backends = ids
     ?.toLowerCase()
     .split(/[\s,]+/)
     .filter(Boolean)
     .sort();
   // An empty value asks for the built-ins alone.
-  return { ...(backends !== undefined && { backends }), ...(mode?.toLowerCase() === 'search' && { search: true }) };
+  return {
+    ...(backends !== undefined && { backends }),
+    ...(mode?.toLowerCase() === 'search' && { search: true }),
+    ...(schemas !== undefined && { schemas }),
+    ...(typeof client === 'string' && { client: client.slice(0, MAX_CLIENT) }),
+  };
 }
+
+/** Why a list cannot be given as it was asked for; undefined when it can. */
+export function listFault({ schemas }: ListOptions, id?: RpcId): RpcFault | undefined {
+  if (schemas === undefined || profileOf(schemas) !== undefined) return undefined;
+  const message = `Unknown schema profile: ${schemas.slice(0, 100)}; use one of ${KNOWN_PROFILES.join(', ')}, or several steps with commas`;
+  return fault(RPC.invalidParams, message, { id, data: { profiles: KNOWN_PROFILES } });
+}
+
+/** Tools that show definitions, in the form in which this request would get a list. */
+const SHOWING = new Set<unknown>(['find_tools']);
+export const callList = (name: unknown, options: () => ListOptions): { list?: ListOptions } =>
+  SHOWING.has(name) ? { list: options() } : {};

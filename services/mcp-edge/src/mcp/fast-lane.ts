@@ -11,8 +11,8 @@ import {
 } from '../seams.js';
 import { type Answers, rpcErrorText } from './answer.js';
 import { Relay } from '../methods/relay.js';
-import { callMeta, clientSaid, listOptions } from './call-meta.js';
-import { type ModernRequest, RPC, type RpcId } from './envelope.js';
+import { callList, callMeta, clientSaid, listFault, listOptions } from './call-meta.js';
+import { META, type ModernRequest, RPC, type RpcId } from './envelope.js';
 import type { LongAnswers, PendingAnswer } from './long-answers.js';
 import { callFault } from './param-headers.js';
 import { resultTail } from './render.js';
@@ -40,7 +40,7 @@ export class FastLane {
     return request.method === 'tools/call' ? this.#call(exchange, request) : this.#list(exchange, request);
   }
 
-  #list(exchange: HttpExchange, { id, params }: ModernRequest): void {
+  #list(exchange: HttpExchange, { id, params, meta }: ModernRequest): void {
     const { lists, answers, recordRequest, catalog } = this.options;
     const note = { method: 'tools/list', era: 'modern' as const, protocol_version: MODERN };
     if (params['cursor'] !== undefined) {
@@ -49,7 +49,14 @@ export class FastLane {
       recordRequest(exchange, { ...note, outcome: 'failed', error_code: String(RPC.invalidParams), result_bytes: 0 });
       return;
     }
-    const result = lists.get(exchange.caller, MODERN, listOptions(exchange.headers, exchange.req.url));
+    const options = listOptions(exchange.headers, exchange.req.url, meta[META.clientInfo]);
+    const unknown = listFault(options, id);
+    if (unknown !== undefined) {
+      answers.rpcError(exchange, unknown.status, id, unknown);
+      recordRequest(exchange, { ...note, outcome: 'failed', error_code: String(unknown.code), result_bytes: 0 });
+      return;
+    }
+    const result = lists.get(exchange.caller, MODERN, options);
     answers.rpcResult(exchange, id, result);
     recordRequest(exchange, {
       ...note,
@@ -79,6 +86,9 @@ export class FastLane {
       caller: exchange.caller,
       name: params['name'] as string,
       args: params['arguments'],
+      ...callList(params['name'], () =>
+        listOptions(exchange.headers, exchange.req.url, meta[META.clientInfo]),
+      ),
       era: 'modern',
       revision: MODERN,
       transport: 'http',

@@ -20,6 +20,7 @@ import {
   Cancellation,
   type EdgeLog,
   type HttpExchange,
+  type ListOptions,
   MODERN,
   type RecordRequest,
   type RunCall,
@@ -29,8 +30,8 @@ import type { Answers } from './answer.js';
 import type { Methods } from '../methods/methods.js';
 import { Relay } from '../methods/relay.js';
 import { type Method, METHODS } from '../methods/types.js';
-import { callMeta, clientSaid, listOptions } from './call-meta.js';
-import { type ModernRequest, RPC } from './envelope.js';
+import { callList, callMeta, clientSaid, listFault, listOptions } from './call-meta.js';
+import { META, type ModernRequest, RPC, type RpcFault } from './envelope.js';
 import { acceptsStream } from './fast-lane.js';
 import { instructionsText } from './instructions.js';
 import { known, type Watched, watchFor } from './watch.js';
@@ -80,8 +81,7 @@ export class SdkLane {
   async serve(exchange: HttpExchange, request: ModernRequest): Promise<void> {
     if (request.method === 'subscriptions/listen') return this.#listen(exchange, request);
     const passage: Passage = { exchange, request };
-    const fault =
-      request.method === 'tools/call' ? callFault(this.options.catalog, request, exchange.headers) : undefined;
+    const fault = this.#fault(exchange, request);
     if (fault !== undefined) {
       this.options.answers.rpcError(exchange, fault.status, request.id, fault);
       passage.code = fault.code;
@@ -96,6 +96,11 @@ export class SdkLane {
     const bytes = await this.#forward(exchange, response, passage);
     // A tool call has its own record.
     if (request.method !== 'tools/call') this.#record(passage, response.status, bytes);
+  }
+
+  #fault({ headers, req }: HttpExchange, request: ModernRequest): RpcFault | undefined {
+    if (request.method === 'tools/call') return callFault(this.options.catalog, request, headers);
+    return request.method === 'tools/list' ? listFault(listOptions(headers, req.url), request.id) : undefined;
   }
 
   /** Ends every open subscription with its closing result. */
@@ -210,9 +215,7 @@ export class SdkLane {
     server.setRequestHandler('tools/list', ({ params }) =>
       onePage(
         params,
-        JSON.parse(
-          lists.get(exchange.caller, MODERN, listOptions(exchange.headers, exchange.req.url)).toString('utf8'),
-        ) as { tools: [] },
+        JSON.parse(lists.get(exchange.caller, MODERN, listed(passage)).toString('utf8')) as { tools: [] },
       ),
     );
     for (const method of METHODS)
@@ -255,6 +258,7 @@ export class SdkLane {
       // As received: the SDK's own reading of the parameters may leave members out.
       name: String(request.params['name']),
       args: request.params['arguments'],
+      ...callList(request.params['name'], () => listed(passage)),
       era: 'modern',
       revision: MODERN,
       transport: 'http',
@@ -363,6 +367,9 @@ function webRequest({ headers }: HttpExchange, signal: AbortSignal): Request {
   for (const name of copied) if (typeof headers[name] === 'string') fields[name] = headers[name];
   return new Request('http://localhost/mcp', { method: 'POST', headers: fields, signal });
 }
+
+const listed = ({ exchange, request }: Passage): ListOptions =>
+  listOptions(exchange.headers, exchange.req.url, request.meta[META.clientInfo]);
 
 const drained = ({ res }: HttpExchange): Promise<void> =>
   new Promise((resolve) => {

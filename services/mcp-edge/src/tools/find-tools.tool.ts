@@ -34,13 +34,19 @@ export const findTools = defineTool({
     ),
   }),
   handle({ names, query }, ctx) {
-    const { caller, catalog } = edgeScope(ctx);
+    const { caller, catalog, schemasOf } = edgeScope(ctx);
     const visible = catalog.visible(caller);
     const text = query?.trim().toLowerCase() ?? '';
     if (names === undefined && text === '') {
       throw invalidArgument('query', 'is missing', 'give names or a text to look for');
     }
-    return indented({ tools: (names ? named(visible, names) : matching(visible, text)).map(definition) });
+    const found = names ? named(visible, names) : matching(visible, text);
+    return indented({
+      tools: found.flatMap((tool) => {
+        const schemas = schemasOf(tool);
+        return schemas === undefined ? [] : [definition(tool, schemas)];
+      }),
+    });
   },
 });
 
@@ -56,11 +62,14 @@ function matching(tools: readonly CatalogTool[], text: string): CatalogTool[] {
   return [...byName, ...byText].slice(0, MAX_HITS);
 }
 
-const definition = ({ name, announced }: CatalogTool) => ({
+const definition = (
+  { name, announced }: CatalogTool,
+  { input, output }: { input: object; output: object | undefined },
+) => ({
   name,
   title: announced.title,
   description: announced.description,
-  inputSchema: announced.input_schema,
-  outputSchema: announced.output_schema,
+  inputSchema: { ...input },
+  ...(output !== undefined && { outputSchema: { ...output } }),
   annotations: hintsOf(announced),
 });
