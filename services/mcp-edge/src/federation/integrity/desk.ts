@@ -120,7 +120,8 @@ export class IntegrityDesk {
     const item = await this.#find(tool);
     const { integrity, federation, definitions } = this.options;
     await this.#assertBelieved(item.backend);
-    const known = (await definitions.of(item, 0)).find((one) => one.digest === digest);
+    const history = await definitions.of(item, await integrity.seqOf(item.backend));
+    const known = history.find((one) => one.digest === digest);
     if (known === undefined)
       throw invalidArgument('digest', 'is of no definition that this item had', 'take one of cortex tools history');
     const sign = integrity.signer(item.backend);
@@ -143,7 +144,8 @@ export class IntegrityDesk {
 
   async history(tool: string): Promise<{ tool: string; definitions: HistoryEntry[] }> {
     const item = await this.#find(tool);
-    const known = await this.options.definitions.of(item, 0);
+    const { integrity, definitions } = this.options;
+    const known = await definitions.of(item, await integrity.seqOf(item.backend));
     return {
       tool: labelOf(item),
       definitions: known.map((one, n) => ({

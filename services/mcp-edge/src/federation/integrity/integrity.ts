@@ -108,6 +108,11 @@ export class Integrity {
     return state;
   }
 
+  /** Of the newest commit about a backend. */
+  async seqOf(backend: string): Promise<number> {
+    return (await this.options.store.load(catalog, null, backend)).seq;
+  }
+
   /** Makes a commit about a backend, and says in the log what it was. */
   async execute(backend: string, command: CatalogCommand): Promise<Executed> {
     const executed = await this.options.store.execute(catalog, null, backend, command, ownCommit('mcp-edge'));

@@ -71,24 +71,21 @@ async function answered(desk: IntegrityDesk, work: () => Promise<AdminReply>): P
   }
 }
 
-function refusal(desk: IntegrityDesk, error: CortexError): AdminReply {
-  const { kind, reason, message, details } = error;
-  const told = (status: number, word: string, more: object = {}): AdminReply => ({
-    status,
-    body: { error: word, message, ...more },
-  });
-  switch (kind) {
-    case 'invalid_argument':
-      return told(400, kind);
-    case 'not_found':
-      return told(404, kind, { quarantined: desk.quarantined().map(({ exposed, tool }) => exposed ?? tool) });
-    case 'conflict':
-      return told(409, reason === 'changed_since_approval' ? 'definition_moved' : kind);
-    case 'failed_precondition':
-      return told(409, details?.['word'] === 'operator_signed' ? 'operator_signed' : kind);
-    case 'unavailable':
-      return told(503, kind);
-    default:
-      return told(500, kind);
-  }
+const STATUS: Partial<Record<CortexError['kind'], number>> = {
+  invalid_argument: 400,
+  not_found: 404,
+  conflict: 409,
+  failed_precondition: 409,
+  unavailable: 503,
+};
+
+function refusal(desk: IntegrityDesk, { kind, reason, message, details }: CortexError): AdminReply {
+  const word =
+    details?.['word'] === 'operator_signed'
+      ? 'operator_signed'
+      : reason === 'changed_since_approval'
+        ? 'definition_moved'
+        : kind;
+  const quarantined = kind === 'not_found' ? desk.quarantined().map(({ exposed, tool }) => exposed ?? tool) : undefined;
+  return { status: STATUS[kind] ?? 500, body: { error: word, message, ...(quarantined && { quarantined }) } };
 }
