@@ -9,6 +9,9 @@ export const SCOPES = {
   admin: 'mcp:cortex:admin',
 } as const;
 
+/** Whether a scope is one of Cortex itself; all others are of backends. */
+export const isOwnScope = (scope: string): boolean => scope.startsWith('mcp:cortex:');
+
 /** One scope that stands for others; the only built-in hierarchy. */
 export const SCOPE_IMPLIES: Readonly<Record<string, readonly string[]>> = {
   [SCOPES.devices]: [SCOPES.devicesRead, SCOPES.devicesWrite, SCOPES.devicesExec],

@@ -96,6 +96,21 @@ describe('T04 the rights of a session', () => {
     expect((await t.open({ person_id: 'per_admin', scopes: ['mcp:cortex:read'] })).scopes).toEqual(['mcp:cortex:read']);
   });
 
+  it('at backends are those of a token that the person showed within a day, and no longer', async () => {
+    const granted = ['mcp:cortex:read', 'mcp:demo:read'];
+    t.around.people.set('per_shown', granted);
+    const asked = { person_id: 'per_shown', scopes: [...granted, 'mcp:demo:write'] };
+    const { session_id, scopes, withheld } = await t.open(asked);
+    expect(scopes).toEqual(granted);
+    expect(withheld).toEqual(['mcp:demo:write']);
+    t.around.seen.set('per_shown', new Date(Date.now() - 25 * 3_600_000).toISOString());
+    const { token } = await t.command<{ token: string }>('issue_token', { session_id });
+    expect(claimsOf(token)['scope']).toBe('mcp:cortex:read');
+    // Whoever has never shown a token has none there, whoever asks.
+    t.around.people.set('per_new', null);
+    expect((await t.open({ ...asked, person_id: 'per_new' })).scopes).toEqual(['mcp:cortex:read']);
+  });
+
   it('stay as they were in a fresh token, whatever the person has gained since', async () => {
     t.around.people.set('per_later', ['mcp:cortex:read']);
     const { session_id } = await t.open({ person_id: 'per_later' });

@@ -3,6 +3,7 @@ import { Id, sha256Hex } from '@cortex/contracts';
 import { defineCommand, text, type ToolContext } from '@cortex/service-kit';
 import { z } from 'zod';
 import { SessionTokens } from '../keys/session-tokens.js';
+import { isOwnScope } from '@cortex/contracts/scopes';
 import { neededScopes } from '../session/composition.js';
 import { assertMember, heldBy } from '../session/rights.js';
 import { session } from '../session/session.decider.js';
@@ -56,7 +57,7 @@ export const openSession = defineCommand({
       execution_id: said.execution_id,
       groups: said.groups,
       scopes: said.scopes,
-      withheld: neededScopes(said.groups, workspace).filter(
+      withheld: [...neededScopes(said.groups, workspace), ...[...asked].filter((scope) => !isOwnScope(scope))].filter(
         (scope) => asked.has(scope) && !said.scopes.includes(scope),
       ),
       ...ctx.get(SessionTokens).mint(token),

@@ -1,4 +1,5 @@
 import type { DeliveryOrigin } from '@cortex/contracts/session';
+import { isOwnScope } from '@cortex/contracts/scopes';
 import { groupsOf, neededScopes } from './composition.js';
 import type { SessionStart } from './session.decider.js';
 
@@ -40,7 +41,11 @@ export function openedStart(opening: Opening): SessionStart {
     root_session_id: session_id,
     person_id,
     groups,
-    scopes: neededScopes(groups, workspace).filter((scope) => held.has(scope)),
+    scopes: [
+      ...neededScopes(groups, workspace).filter((scope) => held.has(scope)),
+      // Of backends all that the person showed; which of them take a call without a person's token the edge knows.
+      ...[...held].filter((scope) => !isOwnScope(scope)),
+    ],
     execution_id,
     trigger,
   };

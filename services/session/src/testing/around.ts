@@ -14,6 +14,8 @@ export interface Around extends AsyncDisposable {
   readonly members: Map<string, string[]>;
   /** Person → scopes of the last token; null for one who never showed any. */
   readonly people: Map<string, string[] | null>;
+  /** When people were last seen, ISO 8601, where that is not now. */
+  readonly seen: Map<string, string>;
   /** Commands that `audit` was sent. */
   readonly runs: Asked[];
   /** While it is false, `audit` answers nothing. */
@@ -25,6 +27,7 @@ export async function around(nats: NatsFixture): Promise<Around> {
   const world: Around = {
     members: new Map([['w1', ['per_1']]]),
     people: new Map([['per_1', null]]),
+    seen: new Map(),
     runs: [],
     auditUp: true,
     async [Symbol.asyncDispose]() {
@@ -39,7 +42,8 @@ export async function around(nats: NatsFixture): Promise<Around> {
   serve(edge, 'cortex.query.mcp-edge.person', ({ args }) => {
     const scopes = world.people.get(String(args['person_id']));
     if (scopes === undefined) throw notFound('person_id', 'is nobody', 'name somebody');
-    return { scopes: scopes ?? [], last_seen_at: scopes === null ? null : new Date().toISOString() };
+    const seen = world.seen.get(String(args['person_id'])) ?? new Date().toISOString();
+    return { scopes: scopes ?? [], last_seen_at: scopes === null ? null : seen };
   });
   for (const name of ['start_execution', 'finish_execution'])
     serve(audit, `cortex.cmd.audit.${name}`, (asked) => {
