@@ -89,7 +89,7 @@ export class SdkLane {
     }
     const aborted = new AbortController();
     exchange.res.on('close', () => exchange.res.writableEnded || aborted.abort());
-    const response = await this.#handler.fetch(webRequest(exchange, aborted.signal), {
+    const response = await this.#handler.fetch(webRequest(exchange, request, aborted.signal), {
       parsedBody: message(request),
       authInfo: authInfo(passage),
     });
@@ -147,7 +147,7 @@ export class SdkLane {
     const aborted = new AbortController();
     exchange.res.on('close', () => aborted.abort());
     try {
-      const response = await handler.fetch(webRequest(exchange, aborted.signal), {
+      const response = await handler.fetch(webRequest(exchange, request, aborted.signal), {
         parsedBody: message(known(request, (uri) => this.options.methods.knows(uri, caller))),
         authInfo: authInfo(passage),
       });
@@ -342,13 +342,20 @@ const relayOf = ({ exchange, request }: Passage, { mcpReq }: ServerContext): Rel
       })
     : undefined;
 
-/** Arguments are the gates' affair: the SDK is not to judge them first, in words of its own. */
-const message = ({ id, method, params }: ModernRequest) => ({
-  jsonrpc: '2.0',
-  id,
-  method,
-  params: method === 'tools/call' ? { ...params, arguments: {} } : params,
-});
+/** What the SDK is shown in place of parameters that are ours to judge: it would do so first, in words of its own. */
+const SHOWN: Readonly<Record<string, { name?: string; uri?: string; ref?: object; argument?: object }>> = {
+  'prompts/list': {},
+  'prompts/get': { name: 'as received' },
+  'resources/list': {},
+  'resources/templates/list': {},
+  'resources/read': { uri: 'as:received' },
+  'completion/complete': { ref: { type: 'ref/prompt', name: 'as received' }, argument: { name: '', value: '' } },
+};
+
+const message = ({ id, method, params }: ModernRequest) => {
+  const shown = method === 'tools/call' ? { ...params, arguments: {} } : (SHOWN[method] ?? params);
+  return { jsonrpc: '2.0', id, method, params: { ...shown, _meta: params['_meta'] } };
+};
 
 const authInfo = (passage: Passage): AuthInfo => ({
   token: '',
@@ -358,13 +365,16 @@ const authInfo = (passage: Passage): AuthInfo => ({
 });
 
 /** Only what the entry reads; the token stays out of it. */
-function webRequest({ headers }: HttpExchange, signal: AbortSignal): Request {
+function webRequest({ headers }: HttpExchange, { method }: ModernRequest, signal: AbortSignal): Request {
   const copied = ['mcp-protocol-version', 'mcp-method', 'mcp-name'] as const;
   const fields: Record<string, string> = {
     'content-type': 'application/json',
     accept: 'application/json, text/event-stream',
   };
   for (const name of copied) if (typeof headers[name] === 'string') fields[name] = headers[name];
+  // The one that was sent was held against the body before; this one is held against what is shown.
+  const { name, uri = name } = SHOWN[method] ?? {};
+  if (uri !== undefined) fields['mcp-name'] = uri;
   return new Request('http://localhost/mcp', { method: 'POST', headers: fields, signal });
 }
 
