@@ -94,6 +94,13 @@ export function program(): Command {
     .option('--timeout <duration>', 'how long to wait', '11m')
     .action(async (tool, args, flags) => (await import('./commands/call.js')).call(tool, args, flags));
 
+  json(command(cortex, 'explain', 'why a caller can or cannot see and call a tool now; nothing is called'))
+    .argument('<tool>')
+    .option('--token <jwt>', 'of that caller, a refused one too; - reads it from stdin (default: the owner)')
+    .option('--args <json>', 'with these arguments, a JSON object')
+    .option('--url <origin>', 'of a Cortex elsewhere, with $CORTEX_ADMIN_SECRET')
+    .action(async (tool, flags) => (await import('./commands/explain.js')).explain(tool, flags));
+
   command(cortex, 'events', 'print what happened: commits and tool calls')
     .option('-f, --follow', 'go on with what happens from now on')
     .option(

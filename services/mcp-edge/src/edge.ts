@@ -12,6 +12,7 @@ import { CallPipeline } from './calls/run-call.js';
 import { Catalog } from './catalog/catalog.js';
 import { PreparedLists } from './catalog/lists.js';
 import type { EdgeEnvironment } from './config.js';
+import { addExplainRoute } from './explain/route.js';
 import { BackendEvents } from './federation/events.js';
 import { Federation } from './federation/federation.js';
 import { DefinitionStore } from './federation/integrity/definition-store.js';
@@ -180,6 +181,7 @@ export class Edge {
       local: new LocalTools(host, catalog, modes, lists),
       federation,
     }));
+    addExplainRoute(this.admin, { settings, catalog, views: this.views, authenticator, limiter }, records);
     const { runCall } = pipeline;
     const recordRequest: EdgeCore['recordRequest'] = (exchange, note) => records.request(exchange, note);
     const methods = (this.methods = new Methods({

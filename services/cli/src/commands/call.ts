@@ -2,6 +2,7 @@ import { text as readAll } from 'node:stream/consumers';
 import { showControls } from '@cortex/contracts/text';
 import { CliError, EXIT } from '../exit.js';
 import { homeOf } from '../home.js';
+import { bearerFlag, parseArguments } from '../flags.js';
 import { mcp, type McpTarget } from '../mcp-client.js';
 import { print, printJson, table, tell } from '../output.js';
 import { makeToken, parseDuration } from '../token.js';
@@ -83,20 +84,8 @@ function textOf({ content = [] }: ToolResult): string {
   return process.stdout.isTTY ? showControls(text) : text;
 }
 
-function parseArguments(text: string, source: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = text.trim() === '' ? {} : JSON.parse(text);
-  } catch (cause) {
-    const why = (cause as Error).message;
-    throw new CliError(`${source} is no JSON: ${why}; give an object like '{"name":"value"}'`, EXIT.usage, { cause });
-  }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  throw new CliError(`${source} is no JSON object; give one like '{"name":"value"}'`, EXIT.usage);
-}
-
 function targetOf(flags: Flags, timeoutMs: number): McpTarget {
   const home = homeOf(flags.home);
   const { endpoint } = assertRunning(home);
-  return { endpoint, token: flags.token ?? makeToken(home, process.env), timeoutMs };
+  return { endpoint, token: bearerFlag(flags.token) ?? makeToken(home, process.env), timeoutMs };
 }

@@ -35,6 +35,7 @@ export async function runningHome(options: EdgeOptions = {}): Promise<RunningHom
   for (const folder of ['config', 'run']) mkdirSync(`${dir}/${folder}`);
   const secrets = await ensureSecrets(home);
   secrets.bus[PROVISIONER] = edge.nats.passwordOf(PROVISIONER);
+  secrets.admin_secret = edge.edge.settings.adminSecret ?? secrets.admin_secret;
   writeJson(home.secrets, secrets);
   const port = Number(new URL(edge.origin).port);
   writeState(home, {

@@ -21,6 +21,7 @@ import { quarantineGate } from './gates/quarantine.gate.js';
 import { rateLimitGate } from './gates/rate-limit.gate.js';
 import { resolveToolGate } from './gates/resolve-tool.gate.js';
 import { scopeGate } from './gates/scope.gate.js';
+import { workspaceGate } from './gates/workspace.gate.js';
 
 /** One HTTP request before its body is read. */
 export interface Visit {
@@ -64,6 +65,7 @@ export const GATES: readonly (readonly [name: string, gate: (ctx: CallContext, w
   ['composition', compositionGate],
   ['quarantine', quarantineGate],
   ['arguments', argumentsGate],
+  ['workspace', workspaceGate],
   ['mode', modeGate],
   ['guard_rail', guardRailGate],
   ['approval', approvalGate],

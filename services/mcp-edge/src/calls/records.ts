@@ -1,7 +1,7 @@
 import type { Bus } from '@cortex/bus';
 import { AUTH_FAILURE_RECORD, isCortexError, REQUEST_RECORD, subjects } from '@cortex/contracts';
 import type { EdgeMetrics } from '../metrics.js';
-import type { EdgeLog, HttpExchange, RequestNote } from '../seams.js';
+import type { CallerContext, EdgeLog, HttpExchange, RequestNote } from '../seams.js';
 import type { CallContext } from './call-context.js';
 import { callId } from './ids.js';
 import { type Ending, RecordText } from './record-text.js';
@@ -12,6 +12,11 @@ const FIRST_TRY_MS = 1_000;
 const PAUSE_MS = 100;
 const PROBE_MS = 1_000;
 const MAX_NAME = 256;
+
+/** Who asked and when; an operator asks without a caller's token. */
+export interface RecordedRequest extends Pick<HttpExchange, 'started' | 'request_id' | 'headers'> {
+  readonly caller: Pick<CallerContext, 'sub' | 'client_id' | 'session' | 'role' | 'pool' | 'dev_bypass'>;
+}
 
 export interface RecordsOptions {
   bus: Bus;
@@ -97,7 +102,7 @@ export class Records {
   }
 
   /** One record of a request that is no tool call. Never delays or fails an answer. */
-  request(exchange: Pick<HttpExchange, 'caller' | 'started' | 'request_id' | 'headers'>, note: RequestNote): void {
+  request(exchange: RecordedRequest, note: RequestNote): void {
     const { caller, headers } = exchange;
     const { params, error, tools_listed, ...rest } = note;
     const body = JSON.stringify({

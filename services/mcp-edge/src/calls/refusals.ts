@@ -1,10 +1,18 @@
 import { type CortexError, type Outcome, toWireError, type WireError } from '@cortex/contracts';
 import type { Refusal } from './call-context.js';
 
-export const denied = (error: CortexError): Refusal => ({ error: error.toWire(), outcome: 'denied' });
+export const denied = (error: CortexError): Refusal => ({
+  error: error.toWire(),
+  fix: error.fix,
+  outcome: 'denied',
+});
 
 /** Not tried at all, and for no fault of the caller's. */
-export const failed = (error: CortexError): Refusal => ({ error: error.toWire(), outcome: 'failed' });
+export const failed = (error: CortexError): Refusal => ({
+  error: error.toWire(),
+  fix: error.fix,
+  outcome: 'failed',
+});
 
 /** The fields of `details` that only this side of the bus has a use for. */
 const INTERNAL_DETAILS = ['outcome', 'no_responder', 'code', 'rpc'];

@@ -15,11 +15,11 @@ import {
   type EdgeLog,
   type RunCall,
 } from '../seams.js';
-import type { CallContext, Refusal } from './call-context.js';
+import { beginCall, type CallContext, type Refusal } from './call-context.js';
 import { askService, type Delivered, type Reply, sendCancel } from './dispatch.js';
 import { GATES, type GateWorld } from './gates.js';
 import type { Idempotency } from './idempotency.js';
-import { callId, isoNow, randomHex16 } from './ids.js';
+import { callId, randomHex16 } from './ids.js';
 import { LastSeqs } from './last-seqs.js';
 import type { LocalTools } from './local-tools.js';
 import type { Ending } from './record-text.js';
@@ -92,29 +92,7 @@ export class CallPipeline {
     const known = traceparentOf(span.spanContext());
     // Without an SDK and without a caller's trace the ids are made here: they join the records all the same.
     const trace_id = known === undefined ? randomHex16() + randomHex16() : traceId;
-    return {
-      input,
-      call_id,
-      at: isoNow(),
-      started: performance.now(),
-      span,
-      trace_id,
-      traceparent: known ?? `00-${trace_id}-${randomHex16()}-00`,
-      tool: undefined,
-      args: {},
-      args_json: input.args === undefined ? '{}' : JSON.stringify(input.args),
-      workspace: null,
-      space_id: undefined,
-      agent_id: undefined,
-      mode: undefined,
-      classes: [],
-      decision: undefined,
-      source: undefined,
-      approval: undefined,
-      approved_by: undefined,
-      remembered_rule: undefined,
-      record: undefined,
-    };
+    return beginCall(input, call_id, span, trace_id, known ?? `00-${trace_id}-${randomHex16()}-00`);
   }
 
   async #dispatched(ctx: CallContext): Promise<CallOutcome> {

@@ -7,6 +7,8 @@ const WINDOW_MS = 60_000;
 const MAX_CALLERS = 10_000;
 const LEASE_TRIES = 5;
 
+const keyOf = (hash: string, index: number): string => `${hash.slice(0, 32)}.${index}`;
+
 /** What this replica holds of one caller's permits in the current window. */
 interface Window {
   index: number;
@@ -55,6 +57,23 @@ export class RateLimiter {
     return this.#leased(caller.caller_hash, window);
   }
 
+  /** How many requests this caller has left in the current minute, for all replicas together; takes none of them. */
+  async left(caller: CallerContext): Promise<number> {
+    const { disabled, bus, perMinute } = this.options;
+    if (disabled || caller.dev_bypass) return Infinity;
+    const index = Math.floor(this.#now() / WINDOW_MS);
+    const window = this.#windows.get(caller.caller_hash);
+    const here = window?.index === index ? window.left : 0;
+    try {
+      const entry = await bus.kv(BUCKETS.rateLimit.name).get(keyOf(caller.caller_hash, index));
+      const taken = entry === null ? 0 : Number(entry.json<{ taken: number }>().taken);
+      return Math.max(0, perMinute - taken) + here;
+    } catch {
+      // What a replica counts alone while the store is away.
+      return window?.index === index ? here : perMinute;
+    }
+  }
+
   /** A burst may use up a block before all that waited for it had their turn: those lease the next one. */
   async #leased(hash: string, window: Window): Promise<HttpRefusal | undefined> {
     while (window.left <= 0) {
@@ -84,7 +103,7 @@ export class RateLimiter {
 
   async #leaseNow(hash: string, window: Window): Promise<void> {
     const { bus, perMinute, log } = this.options;
-    const key = `${hash.slice(0, 32)}.${window.index}`;
+    const key = keyOf(hash, window.index);
     const bucket = bus.kv(BUCKETS.rateLimit.name);
     try {
       for (let attempt = 0; attempt < LEASE_TRIES; attempt++) {

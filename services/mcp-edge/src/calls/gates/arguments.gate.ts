@@ -1,17 +1,8 @@
-import {
-  type CortexError,
-  invalidArgument,
-  isCortexError,
-  notFound,
-  permissionDenied,
-  unavailable,
-} from '@cortex/contracts';
+import { type CortexError, invalidArgument, isCortexError, unavailable } from '@cortex/contracts';
 import type { EdgeTool } from '../../catalog/edge-tool.js';
 import { isObject } from '../../mcp/envelope.js';
-import type { WorkspaceView } from '../../guard/views.js';
-import type { CallerContext, SessionClaims } from '../../seams.js';
-import type { CallContext, GateResult, Refusal } from '../call-context.js';
-import type { GateWorld } from '../gates.js';
+import type { SessionClaims } from '../../seams.js';
+import type { CallContext, Refusal } from '../call-context.js';
 import { denied, failed } from '../refusals.js';
 
 /** Identity fields that a session's claims fill in, and win over what was sent. */
@@ -25,8 +16,8 @@ const badKey = (): CortexError =>
     'send another key, or none',
   );
 
-/** Fills in who calls, checks the rest against the tool's own schema, then the workspace and the caller's place in it. */
-export function argumentsGate(ctx: CallContext, world: GateWorld): GateResult {
+/** Fills in who calls and where, and checks the rest against the tool's own schema. */
+export function argumentsGate(ctx: CallContext): Refusal | undefined {
   const { tool, input } = ctx;
   if (tool === undefined) return undefined;
   const given = input.args ?? {};
@@ -42,17 +33,17 @@ export function argumentsGate(ctx: CallContext, world: GateWorld): GateResult {
     session === undefined ? textOf(ctx.args, tool, 'space_id') : (session.space_id ?? session.conversation_id);
   ctx.agent_id = session?.agent_id;
 
-  const workspace = tool.announced.workspace === 'none' ? null : (textOf(ctx.args, tool, 'workspace_id') ?? null);
+  ctx.workspace = session?.workspace ?? null;
+  const workspace = namedWorkspace(ctx.args, tool);
   if (workspace === null && tool.announced.workspace === 'required')
     return denied(
       invalidArgument('workspace_id', 'is missing', 'see list_workspaces', { reason: 'workspace_required' }),
     );
   const fault = argumentFault(tool, ctx.args);
   if (fault !== undefined) return denied(fault);
-  ctx.workspace = workspace ?? session?.workspace ?? null;
-  // What a session does in its workspace without naming it (arm a waitpoint, ask for costs) is done there all the same.
-  const within = tool.block === 'builtin' ? workspace : ctx.workspace;
-  return within === null ? undefined : workspaceGate(ctx, world, within);
+  // A name is believed to be one only when it has been checked.
+  ctx.workspace = workspace ?? ctx.workspace;
+  return undefined;
 }
 
 function withIdentity(args: Record<string, unknown>, tool: EdgeTool, session: SessionClaims): Record<string, unknown> {
@@ -78,50 +69,6 @@ function argumentFault(tool: EdgeTool, args: Record<string, unknown>): CortexErr
   }
 }
 
-/** That the workspace exists and the caller belongs to it is checked here, once; a service trusts the request. */
-function workspaceGate(ctx: CallContext, world: GateWorld, workspace: string): GateResult {
-  const fresh = world.views.fresh();
-  return fresh === true
-    ? membership(ctx, world, workspace)
-    : fresh.then((ok) => (ok ? membership(ctx, world, workspace) : viewsBehind()));
-}
-
-function membership(ctx: CallContext, { views }: GateWorld, workspace: string): Refusal | undefined {
-  const { caller } = ctx.input;
-  const known = views.workspace(workspace);
-  if (known === undefined)
-    return denied(
-      notFound('workspace_id', `"${workspace.slice(0, 64)}" is no workspace`, 'name one that list_workspaces shows', {
-        reason: 'workspace_not_found',
-      }),
-    );
-  if (!belongs(caller, workspace, known.members)) return denied(notAMember(caller, workspace));
-  if (ctx.agent_id !== undefined) ctx.space_id ??= views.activeRun(workspace, ctx.agent_id)?.space_id ?? undefined;
-  return undefined;
-}
-
-function notAMember({ session }: CallerContext, workspace: string): CortexError {
-  const why = { reason: 'not_a_member' } as const;
-  if (session?.workspace === workspace)
-    return permissionDenied(
-      undefined,
-      `whoever this session belongs to is no member of ${workspace} any more`,
-      'ask an admin of it to add them again',
-      why,
-    );
-  const fix = session === undefined ? 'ask an admin of it to add you' : 'use that of this session';
-  return permissionDenied('workspace_id', 'is a workspace that you do not belong to', fix, why);
-}
-
-/**
- * A person by membership. An agent by the workspace of its session, and only as long as the person behind it belongs there too: whoever is
- * taken out of a workspace must not stay in it by a session.
- */
-function belongs(caller: CallerContext, workspace: string, members: WorkspaceView['members']): boolean {
-  if (caller.session === undefined) return members.has(caller.principal.id);
-  return caller.session.workspace === workspace && (caller.person_id === null || members.has(caller.person_id));
-}
-
 export const viewsBehind = (): Refusal =>
   failed(
     unavailable(
@@ -130,6 +77,10 @@ export const viewsBehind = (): Refusal =>
       'try again in a moment',
     ),
   );
+
+/** That of the arguments; null where the tool takes none or none was given. */
+export const namedWorkspace = (args: Record<string, unknown>, tool: EdgeTool): string | null =>
+  tool.announced.workspace === 'none' ? null : (textOf(args, tool, 'workspace_id') ?? null);
 
 const textOf = (args: Record<string, unknown>, tool: EdgeTool, name: string): string | undefined => {
   if (!tool.fields.has(name)) return undefined;

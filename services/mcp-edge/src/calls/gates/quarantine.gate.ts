@@ -14,6 +14,7 @@ export function quarantineGate({ tool }: CallContext): Refusal | undefined {
   const message = `Tool quarantined: ${WHY[held.why]}`;
   return {
     error: failedPrecondition(undefined, message, held.remediation).toWire(),
+    fix: held.remediation,
     outcome: 'denied',
     rpc: {
       code: RPC.internal,

@@ -5,6 +5,7 @@ import type { GateWorld } from '../gates.js';
 import { failed } from '../refusals.js';
 
 const SHOWN_NAME = 128;
+const FIND = 'find one with search_tool_bm25 or list_my_tools';
 
 /** Bare names and names with a client's prefix; an unknown one is answered with near names and where to look. */
 export function resolveToolGate(ctx: CallContext, { catalog }: GateWorld): Refusal | undefined {
@@ -23,7 +24,8 @@ function unknownTool(name: string, near: readonly string[]): Refusal {
   const close = near.length > 0 ? ` Close names: ${near.join(', ')}.` : '';
   const message = `Unknown tool: ${shown}.${close} Find tools with search_tool_bm25 or list_my_tools.`;
   return {
-    error: notFound('name', 'is no tool', 'find one with search_tool_bm25 or list_my_tools').toWire(),
+    error: notFound('name', 'is no tool', FIND).toWire(),
+    fix: FIND,
     outcome: 'denied',
     rpc: { code: RPC.invalidParams, message, status: 200 },
   };

@@ -3,6 +3,7 @@ import { hasScopes } from '../../catalog/visibility.js';
 import { RPC } from '../../mcp/envelope.js';
 import type { CallContext, Refusal } from '../call-context.js';
 import type { GateWorld } from '../gates.js';
+import { denied } from '../refusals.js';
 
 /** The scopes that the tool needs, of the token alone. The answer is the challenge of gateway section 10.3. */
 export function scopeGate(ctx: CallContext, { settings }: GateWorld): Refusal | undefined {
@@ -12,10 +13,11 @@ export function scopeGate(ctx: CallContext, { settings }: GateWorld): Refusal | 
   const granted = [...input.caller.scopes].sort();
   const missing = required.filter((scope) => !input.caller.scopes.has(scope));
   return {
-    error: permissionDenied('scope', `lacks ${missing.join(' and ')}`, 'get a token with it', {
-      reason: 'refused_by_scope',
-    }).toWire(),
-    outcome: 'denied',
+    ...denied(
+      permissionDenied('scope', `lacks ${missing.join(' and ')}`, 'get a token with it', {
+        reason: 'refused_by_scope',
+      }),
+    ),
     rpc: {
       code: RPC.internal,
       message: 'Insufficient scope',
