@@ -79,13 +79,14 @@ const STATUS: Partial<Record<CortexError['kind'], number>> = {
   unavailable: 503,
 };
 
-function refusal(desk: IntegrityDesk, { kind, reason, message, details }: CortexError): AdminReply {
+function refusal(desk: IntegrityDesk, { kind, reason, message, details, field }: CortexError): AdminReply {
   const word =
     details?.['word'] === 'operator_signed'
       ? 'operator_signed'
       : reason === 'changed_since_approval'
         ? 'definition_moved'
         : kind;
-  const quarantined = kind === 'not_found' ? desk.quarantined().map(({ exposed, tool }) => exposed ?? tool) : undefined;
+  const named = kind === 'not_found' && field === 'tool';
+  const quarantined = named ? desk.quarantined().map(({ exposed, tool }) => exposed ?? tool) : undefined;
   return { status: STATUS[kind] ?? 500, body: { error: word, message, ...(quarantined && { quarantined }) } };
 }
