@@ -23,6 +23,9 @@ export interface OfferChange {
   readonly changes: readonly string[];
 }
 
+/** What of a shelf is read here. */
+export type OnShelf = Pick<Shelf, 'backend' | 'healthy' | 'declared' | 'reviewed'>;
+
 /** Exposed names of one kind, by backend and original name. */
 type Names = ReadonlyMap<string, string>;
 const keyOf = (backend: string, original: string): string => `${backend}\n${original}`;
@@ -40,7 +43,7 @@ export class FederatedOffer {
 
   constructor(private readonly options: OfferOptions) {}
 
-  update(shelves: readonly Shelf[]): OfferChange {
+  update(shelves: readonly OnShelf[]): OfferChange {
     // A refresh that met nothing new is not worked through, however many tools there are.
     const seen = shelves.flatMap(({ healthy, declared, reviewed: { served, held, extraScopes } }) => [
       healthy,
@@ -84,7 +87,7 @@ export class FederatedOffer {
     return { kinds, tools: this.#tools, changes };
   }
 
-  #toolsOf({ backend, reviewed, declared }: Shelf, names: Names): EdgeTool[] {
+  #toolsOf({ backend, reviewed, declared }: OnShelf, names: Names): EdgeTool[] {
     const { served, held, extraScopes } = reviewed;
     const make = (tool: DeclaredTool, hold?: Omit<HeldTool, 'tool'>): EdgeTool[] => {
       const exposed = names.get(keyOf(backend.id, tool.original));
@@ -127,7 +130,7 @@ export class FederatedOffer {
     return made;
   }
 
-  #nameAll(kind: NameKind, shelves: readonly Shelf[], collisions: string[]): Names {
+  #nameAll(kind: NameKind, shelves: readonly OnShelf[], collisions: string[]): Names {
     const claims = this.#names[kind];
     const wishes = shelves.flatMap(({ backend, declared }) =>
       (kind === 'tool' ? declared.tools : declared.prompts).map(({ original }): Named => {
