@@ -126,6 +126,9 @@ export const config = z.object({
   /** The form of the schemas in lists for clients that ask for none; and by the name that a client gives itself. */
   CORTEX_SCHEMA_PROFILE: z.string().default(ORIGINAL).transform(schemaProfile),
   CORTEX_SCHEMA_PROFILE_RULES: z.string().default('').transform(schemaProfileRules),
+  /** Whether results of backends are held to the output schemas of their tools, and arguments to the input schemas here already. */
+  CORTEX_VALIDATE_RESULTS: z.enum(['off', 'warn', 'strict']).default('warn'),
+  CORTEX_VALIDATE_ARGUMENTS: flag(false),
 
   CORTEX_WEBHOOK_TOKEN: z.string().min(1).optional(),
   CORTEX_AUDIT_HASH_KEY: z.string().min(1).optional(),

@@ -20,7 +20,9 @@ import { IntegrityDesk } from './federation/integrity/desk.js';
 import { toolDigest } from './federation/integrity/fingerprint.js';
 import { Integrity } from './federation/integrity/integrity.js';
 import { addIntegrityRoutes } from './federation/integrity/routes.js';
+import { HeldToSchemas } from './federation/schemas/held-to.js';
 import { readSchemas } from './federation/schemas/read-schemas.js';
+import { Validator } from './federation/schemas/validator.js';
 import { type ConfirmationPort, nobodyReachable } from './guard/confirmation.js';
 import { managedPolicy } from './guard/managed-policy.js';
 import { restrictionOf } from './guard/modes.js';
@@ -72,6 +74,9 @@ export class Edge {
   readonly #legacy: LegacyLayer;
   readonly #sdk: SdkLane;
   readonly #metrics: EdgeMetrics;
+  readonly #lists: PreparedLists;
+  /** Its thread begins with the first check. */
+  readonly #validator = new Validator();
   readonly #cleanups: (() => void)[] = [];
 
   constructor(
@@ -109,6 +114,13 @@ export class Edge {
       wasKnown: (backend) => definitions.knows(backend),
       log,
     }));
+    const schemas = new HeldToSchemas({
+      validator: this.#validator,
+      results: settings.CORTEX_VALIDATE_RESULTS,
+      arguments: settings.CORTEX_VALIDATE_ARGUMENTS,
+      log,
+      onMismatch: (backend) => metrics.resultMismatches.inc({ backend }),
+    });
     const federation = (this.federation = new Federation({
       backends,
       settings,
@@ -118,14 +130,15 @@ export class Edge {
       review: integrity.review,
       digestOf: toolDigest,
       readSchemas,
+      schemas,
       roundTrips,
     }));
     const { name, version } = serverInfo(settings);
     const identity = JSON.stringify({ name, version });
-    const lists = new PreparedLists(catalog, identity, {
+    const lists = (this.#lists = new PreparedLists(catalog, identity, {
       defaults: { fallback: settings.CORTEX_SCHEMA_PROFILE, rules: settings.CORTEX_SCHEMA_PROFILE_RULES },
       log,
-    });
+    }));
 
     const records = (this.records = new Records({
       bus,
@@ -279,6 +292,7 @@ export class Edge {
     this.views.stop();
     this.catalog.stop();
     void this.federation.stop();
+    void this.#validator.close();
     this.records.stop();
     this.long.stop();
     this.authenticator.close();
@@ -300,6 +314,7 @@ export class Edge {
       health.add('mcp-edge.federation', () => this.federation.problem),
       health.add('mcp-edge.views', () => this.views.problem),
       this.host.metrics.onScrape(async () => {
+        this.#countSchemaFaults();
         metrics.quarantinedTools.set(this.integrity.heldCount);
         metrics.integrityDegraded.set(this.integrity.degraded.size > 0 ? 1 : 0);
       }),
@@ -309,6 +324,14 @@ export class Edge {
         metrics.viewsAge.set(Math.min(this.views.ageMs / 1_000, 1e9));
       }),
     );
+  }
+
+  #countSchemaFaults(): void {
+    const { schemaFaults } = this.#metrics;
+    schemaFaults.reset();
+    for (const { backend, badSchemas } of this.federation.shelves.values())
+      for (const { reason } of badSchemas) schemaFaults.inc({ backend: backend.id, reason });
+    for (const { shelf } of this.#lists.omitted) schemaFaults.inc({ backend: shelf, reason: 'no_such_form' });
   }
 }
 

@@ -19,6 +19,8 @@ export class EdgeMetrics {
   readonly streams: Gauge;
   readonly catalogItems: Gauge;
   readonly viewsAge: Gauge;
+  readonly schemaFaults: Gauge;
+  readonly resultMismatches: Counter;
   readonly quarantinedTools: Gauge;
   readonly integrityDegraded: Gauge;
   readonly #meters = new Map<string, Meter>();
@@ -49,6 +51,15 @@ export class EdgeMetrics {
     this.viewsAge = gauge(
       'gw_views_age_seconds',
       'Age of the views that gates decide on; over 2 calls wait or are refused',
+    );
+    this.schemaFaults = gauge('gw_schema_faults', 'Schemas of tools that are not offered, or not in a profile', [
+      'backend',
+      'reason',
+    ]);
+    this.resultMismatches = counter(
+      'gw_result_mismatches_total',
+      'Results that do not fit the output schema of their tool',
+      ['backend'],
     );
     this.quarantinedTools = gauge(
       'gw_quarantined_tools',

@@ -197,6 +197,8 @@ export type CallOutcome =
       is_error: boolean;
       /** Set where the members are questions to the client (2026-07-28) in place of a result. */
       result_type?: 'input_required';
+      /** Set for results of backends: whether their structured part is wrapped where a revision wants an object (gateway, section 13.8). */
+      wraps?: boolean;
       meta?: Record<string, unknown>;
       call_id: string;
     }

@@ -22,6 +22,8 @@ const PLAIN_OK = Buffer.from('{"ok":true}\n');
 /** A finished try of a call; `members` may be a view into the read buffer of the bus: write it, do not keep it. */
 export interface Delivered {
   members: Uint8Array | string;
+  /** Of a backend, until its result was checked: `structuredContent` as JSON text, which then joins the members. */
+  structured?: string;
   is_error: boolean;
   meta?: Record<string, unknown>;
   /** Questions to the client in place of a result. */

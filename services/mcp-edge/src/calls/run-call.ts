@@ -120,6 +120,7 @@ export class CallPipeline {
         members,
         is_error,
         ...(result_type !== undefined && { result_type }),
+        ...(tool.federated !== undefined && { wraps: tool.listing.wraps }),
         ...(meta !== undefined && { meta }),
         call_id: ctx.call_id,
       };

@@ -36,6 +36,8 @@ export interface Listing {
   /** In search mode; undefined for what is shown in full there too. */
   readonly short: string | undefined;
   readonly schemas: Schemas;
+  /** Its results are no objects, and revisions that want objects get them wrapped. */
+  readonly wraps: boolean;
   /** The same definition with other schemas; without an output schema for revisions before 2025-06-18 and in search mode. */
   readonly write: (input: string, output: string | undefined) => string;
 }
@@ -99,6 +101,8 @@ function listingOf(tool: AnnouncedTool, block: Block): Listing {
     full: write(schemas.input, schemas.output),
     short: block === 'builtin' ? undefined : JSON.stringify(short),
     schemas,
+    // Announced as objects.
+    wraps: false,
     write,
   };
 }

@@ -3,7 +3,14 @@ import { readJson } from '../federation/schemas/json-values.js';
 import { NO_DEFAULTS, profileFor, type ProfileDefaults } from '../federation/schemas/profile-rules.js';
 import { ORIGINAL } from '../federation/schemas/profiles.js';
 import { wrapOutput } from '../federation/schemas/wrap-output.js';
-import { MODERN, type CallerContext, type CatalogTool, type EdgeLog, type ListOptions, type Revision } from '../seams.js';
+import {
+  MODERN,
+  type CallerContext,
+  type CatalogTool,
+  type EdgeLog,
+  type ListOptions,
+  type Revision,
+} from '../seams.js';
 import type { Catalog } from './catalog.js';
 import type { EdgeTool } from './edge-tool.js';
 import { visibilityKey } from './visibility.js';
@@ -111,7 +118,7 @@ export class PreparedLists {
 
   /** One definition in a profile and in the words of a family of revisions; undefined where it has no such form. */
   #shown(tool: EdgeTool, family: Family, profile: string, search: boolean, account: Account): string | undefined {
-    const { full, schemas, write } = tool.listing;
+    const { full, schemas, write, wraps } = tool.listing;
     const form = profile === ORIGINAL ? { ...schemas, changed: false } : formOf(schemas, profile);
     if ('omitted' in form) {
       account.omitted.push(tool.name);
@@ -121,7 +128,7 @@ export class PreparedLists {
     if (form.changed) account.changed.push(tool.name);
     if (family === 'x' || search) return write(form.input, undefined);
     if (family === 'm' || form.output === undefined) return form.changed ? write(form.input, form.output) : full;
-    return write(form.input, wrapOutput(form.output).text);
+    return write(form.input, wraps ? wrapOutput(form.output) : form.output);
   }
 
   #tell(tool: EdgeTool, profile: string, why: string): void {

@@ -9,6 +9,7 @@ import { contextText } from '../methods/context.js';
 import type { RoundTrips } from '../methods/round-trips.js';
 import { FederatedOffer } from './offer.js';
 import { deliveredOf, type ErrorStyle } from './results.js';
+import type { HeldToSchemas } from './schemas/held-to.js';
 import { Shelf } from './shelf.js';
 import type { Backend, DigestOf, FederatedCatalog, FederatedTool, ListKind, Review } from './types.js';
 
@@ -33,6 +34,7 @@ export interface FederationOptions {
   readonly review: Review;
   readonly digestOf: DigestOf;
   readonly readSchemas: ReadSchemas;
+  readonly schemas: HeldToSchemas;
   readonly roundTrips: RoundTrips;
 }
 
@@ -118,6 +120,8 @@ export class Federation {
     const { roundTrips } = this.options;
     const bound = { backend, item: tool.original, method: 'tools/call', caller, args: ctx.args };
     const opened = roundTrips.opened(bound, said);
+    const refused = await this.options.schemas.arguments(ctx, tool);
+    if (refused !== undefined) return refused;
     const pending = client.call({
       method: tool.original,
       params: ctx.args_json,
@@ -139,7 +143,8 @@ export class Federation {
           'a backend sent an invalid response',
         );
       const style = this.options.settings.CORTEX_BACKEND_ERROR_STYLE;
-      return deliveredOf(tool, answer, caller, style, (value) => roundTrips.asked(bound, said, value));
+      const delivered = deliveredOf(tool, answer, caller, style, (value) => roundTrips.asked(bound, said, value));
+      return await this.options.schemas.result(ctx, tool, delivered);
     } finally {
       this.#running.delete(ctx.call_id);
     }

@@ -3,6 +3,7 @@ import type { Arguments } from '@cortex/service-kit/arguments';
 import type { EdgeTool } from '../catalog/edge-tool.js';
 import { paramHeadersOf } from '../mcp/param-headers.js';
 import { membersOf } from './json-text.js';
+import { isWrapped } from './schemas/wrap-output.js';
 import type { FederatedTool } from './types.js';
 
 /** Members of a declaration that are said in other words or are not for clients. */
@@ -94,6 +95,7 @@ function listingOf(tool: FederatedTool, description: string): EdgeTool['listing'
     full: write(schemas.input, schemas.output),
     short: `${JSON.stringify(short).slice(0, -1)}${meta}}`,
     schemas,
+    wraps: tool.outputSchema !== undefined && isWrapped(tool.outputSchema),
     write,
   };
 }

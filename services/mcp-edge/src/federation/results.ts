@@ -59,8 +59,12 @@ function wrapped(
   told: (text: string) => string,
 ): Delivered {
   const shown = told(typeof value === 'string' ? value : text);
-  const structured = tool.schemaTexts.output === undefined ? '' : `,"structuredContent":${text}`;
-  return { members: `"content":[${textBlock(shown)}]${structured}`, is_error: false, meta: provenanceOf(tool) };
+  return {
+    members: `"content":[${textBlock(shown)}]`,
+    ...(tool.schemaTexts.output !== undefined && { structured: text }),
+    is_error: false,
+    meta: provenanceOf(tool),
+  };
 }
 
 /** Level 2: the result is one already; its form is looked at and its parts are told apart from what we say ourselves. */
@@ -79,13 +83,15 @@ function native(
   }
   const content = (result.content ?? []).map((block) => toldBlock(block, told));
   let members = `"content":${JSON.stringify(content)}`;
-  for (const [key, json] of membersOf(text)) if (!OWN_MEMBERS.has(key)) members += `,${JSON.stringify(key)}:${json}`;
+  const given = membersOf(text);
+  for (const [key, json] of given) if (!OWN_MEMBERS.has(key)) members += `,${JSON.stringify(key)}:${json}`;
+  const structured = given.get('structuredContent');
   const meta = { ...(result['_meta'] as Json | undefined), ...provenanceOf(tool) };
-  return { members, is_error: result['isError'] === true, meta };
+  return { members, ...(structured !== undefined && { structured }), is_error: result['isError'] === true, meta };
 }
 
-/** What is said anew, or is said by the edge. */
-const OWN_MEMBERS = new Set(['content', 'isError', '_meta', 'resultType']);
+/** What is said anew, is looked at first, or is said by the edge. */
+const OWN_MEMBERS = new Set(['content', 'structuredContent', 'isError', '_meta', 'resultType']);
 
 /** Every text that a model would read, told as this caller may be told. */
 export function toldBlock(block: Json, told: (text: string) => string): Json {

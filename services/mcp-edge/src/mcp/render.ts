@@ -1,3 +1,4 @@
+import { membersOf } from '../federation/json-text.js';
 import { type CallOutcome, MODERN, type Revision } from '../seams.js';
 import { META } from './envelope.js';
 
@@ -18,9 +19,20 @@ export function resultTail(outcome: ResultOutcome, revision: Revision, serverInf
 /** The `result` object in the words of a revision. Source: gateway, section 5.7. */
 export function renderResult(outcome: ResultOutcome, revision: Revision, serverInfo: string): Buffer {
   const tail = resultTail(outcome, revision, serverInfo);
-  const members = KNOWS_STRUCTURE.has(revision) ? outcome.members : downgraded(outcome.members, revision);
+  const members = KNOWS_STRUCTURE.has(revision) ? structured(outcome, revision) : downgraded(outcome.members, revision);
   const bytes = typeof members === 'string' ? Buffer.from(members) : members;
   return Buffer.concat([Buffer.from('{'), bytes, Buffer.from(tail)]);
+}
+
+/** Before today's revision a structured result is an object: any other becomes its member `result`. */
+function structured({ members, wraps }: ResultOutcome, revision: Revision): Uint8Array | string {
+  if (revision === MODERN || wraps === undefined) return members;
+  const text = typeof members === 'string' ? members : Buffer.from(members).toString('utf8');
+  const parts = membersOf(`{${text}}`);
+  const value = parts.get('structuredContent');
+  if (value === undefined || (!wraps && value.startsWith('{'))) return members;
+  parts.set('structuredContent', `{"result":${value}}`);
+  return [...parts].map(([key, json]) => `${JSON.stringify(key)}:${json}`).join(',');
 }
 
 /** Puts a result into the words of a client that knows neither structured content nor links. */

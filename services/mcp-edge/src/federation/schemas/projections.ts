@@ -1,6 +1,6 @@
 import { SchemaFault } from './document.js';
 import { readJson } from './json-values.js';
-import { dialectOf, type SchemaObject } from './keywords.js';
+import { dialectOf, type SchemaObject, without } from './keywords.js';
 import { stepsOf } from './profiles.js';
 import { type Draft, Unprojectable } from './step.js';
 
@@ -22,6 +22,8 @@ export function project(text: string, profile: string, kind: 'input' | 'output')
     throw error;
   }
   if (draft.schema === schema) return { text, changed: false };
-  const made = JSON.stringify(draft.schema);
+  // The protocol reads it whatever the dialect says, also beside a `$ref` of draft-07 where it counts for nothing.
+  const typed = schema['type'] === 'object' && draft.schema['type'] !== 'object';
+  const made = JSON.stringify(typed ? { type: 'object', ...without(draft.schema, 'type') } : draft.schema);
   return made === text ? { text, changed: false } : { text: made, changed: true };
 }

@@ -4,15 +4,14 @@ import { dialectOf, isObject, mapKeyword, type Schema, type SchemaObject, withou
 
 const MOVED = '#/properties/result';
 
-/**
- * An output schema for revisions in which its root must be an object: any other root becomes the property `result`, and results of the tool
- * are wrapped alike. `wrapped` false: it is an object and stays as it is. Source: gateway, section 13.8.
- */
-export function wrapOutput(text: string): { text: string; wrapped: boolean } {
+/** Whether results of a tool are wrapped for revisions in which they must be objects. The original decides, in every profile. */
+export const isWrapped = (output: SchemaObject): boolean => output['type'] !== 'object';
+
+/** An output schema as the property `result` of an object, its pointers moved. Source: gateway, section 13.8. */
+export function wrapOutput(text: string): string {
   const schema = readJson(text) as SchemaObject;
-  if (schema['type'] === 'object') return { text, wrapped: false };
   const dialect = dialectOf(schema);
-  if (dialect === undefined) return { text, wrapped: false };
+  if (dialect === undefined) return text;
   const document = new SchemaDocument(schema, dialect, CHECK_LIMITS);
   const main = document.placeOf(schema).resource;
   /** Below an `$id` pointers begin there, and move with it. */
@@ -39,7 +38,7 @@ export function wrapOutput(text: string): { text: string; wrapped: boolean } {
     properties: { result },
     required: ['result'],
   };
-  return { text: JSON.stringify(wrapper), wrapped: true };
+  return JSON.stringify(wrapper);
 }
 
 const movedReference = (reference: string): string =>

@@ -1,0 +1,62 @@
+import type { CallContext } from '../../calls/call-context.js';
+import type { Delivered } from '../../calls/dispatch.js';
+import type { EdgeLog } from '../../seams.js';
+import { failureOf } from '../failures.js';
+import { provenanceOf, toldBy } from '../provenance.js';
+import type { FederatedTool } from '../types.js';
+import { checkResult, type ResultPolicy, wordsOf } from './result-check.js';
+import type { Validator } from './validator.js';
+
+export interface HeldToOptions {
+  readonly validator: Pick<Validator, 'check'>;
+  readonly results: ResultPolicy;
+  /** Whether arguments are checked here and not by the backend alone. */
+  readonly arguments: boolean;
+  readonly log: EdgeLog;
+  readonly onMismatch: (backend: string) => void;
+}
+
+/** Holds the calls of federated tools to the schemas that these were declared with, in their original form. */
+export class HeldToSchemas {
+  constructor(private readonly options: HeldToOptions) {}
+
+  /** A result that refuses the call, where arguments are checked and do not fit; it names the rule that was broken. */
+  async arguments({ args_json }: CallContext, tool: FederatedTool): Promise<Delivered | undefined> {
+    if (!this.options.arguments) return undefined;
+    const verdict = await this.options.validator.check(tool.schemaTexts.input, args_json);
+    if (verdict.kind === 'fits') return undefined;
+    const text = `${wordsOf(verdict, 'arguments')}; correct them and call again`;
+    return {
+      members: `"content":[{"type":"text","text":${JSON.stringify(text)}}]`,
+      is_error: true,
+      fault: { kind: 'invalid_argument' },
+      meta: provenanceOf(tool),
+    };
+  }
+
+  /** The result as it goes to the client. Throws where the policy is strict and it does not fit. */
+  async result(ctx: CallContext, tool: FederatedTool, delivered: Delivered): Promise<Delivered> {
+    const { log, onMismatch, results, validator } = this.options;
+    const { structured: _, ...rest } = delivered;
+    if (delivered.result_type !== undefined) return rest;
+    const checked = await checkResult(tool, delivered, {
+      validator,
+      policy: results,
+      onMisfit: (why) => {
+        onMismatch(tool.backend.id);
+        const fields = { call_id: ctx.call_id, backend: tool.backend.id, tool: tool.exposed, why };
+        log.warn(fields, 'a result does not fit the output schema of its tool');
+      },
+    });
+    if ('invalid' in checked) {
+      const { backend, original } = tool;
+      throw failureOf(backend, { kind: 'invalid', why: checked.invalid }, original, toldBy(backend, ctx.input.caller));
+    }
+    const { structured, mismatch } = checked;
+    const whole =
+      structured === undefined
+        ? rest
+        : { ...rest, members: `${String(rest.members)},"structuredContent":${structured}` };
+    return mismatch === undefined ? whole : { ...whole, meta: { ...rest.meta, 'cortex/schema': { mismatch } } };
+  }
+}
