@@ -34,6 +34,7 @@ export const ACCESS: readonly AccessRow[] = [
   { subject: 'cortex.cmd.remote-ops.remove_spool', owner: 'remote-ops', senders: ['waitpoint'] },
   { subject: 'cortex.live.remote-ops.devices', owner: 'remote-ops', senders: ['remote-ops'] },
   { subject: 'cortex.cmd.mcp-edge.register_person', owner: 'mcp-edge', senders: [PROVISIONER] },
+  { subject: 'cortex.cmd.mcp-edge.review_definition', owner: 'mcp-edge', senders: [PROVISIONER] },
   { subject: 'cortex.query.mcp-edge.person', owner: 'mcp-edge', senders: ['session'] },
   { subject: 'cortex.live.mcp-edge.views', owner: 'mcp-edge', senders: ['mcp-edge'] },
   ...['upsert_workspace', 'set_member', 'set_approval_mode', 'set_guard_rule', 'remove_guard_rule', 'set_autonomy'].map(

@@ -26,7 +26,7 @@ import { Validator } from './federation/schemas/validator.js';
 import { type ConfirmationPort, nobodyReachable } from './guard/confirmation.js';
 import { managedPolicy } from './guard/managed-policy.js';
 import { restrictionOf } from './guard/modes.js';
-import { LiveViews } from './guard/live-views.js';
+import { HINT, LiveViews } from './guard/live-views.js';
 import type { GateViews } from './guard/views.js';
 import { AdminRoutes } from './http/admin.js';
 import { createHttpFront } from './http/front.js';
@@ -43,6 +43,7 @@ import { Methods } from './methods/methods.js';
 import { RoundTrips } from './methods/round-trips.js';
 import { EdgeMetrics } from './metrics.js';
 import { RateLimiter } from './ratelimit/rate-limiter.js';
+import { definitions as definitionHistory } from './projections/definitions.projection.js';
 import type { Authenticator, CatalogTool, EdgeCore, EdgeLog, LegacyLayer, ModeReader } from './seams.js';
 import { type Settings, settingsOf } from './settings.js';
 import { WebhookListener } from './webhooks/listener.js';
@@ -269,11 +270,25 @@ export class Edge {
   start(fastify: FastifyInstance): void {
     this.route.register(fastify);
     this.views.start();
+    this.#followDecisions();
     this.catalog
       .follow(this.host.bus)
       .catch((error: unknown) => this.host.log.error({ err: error }, 'the tool catalogue cannot be followed'))
       // Names of our own come first, so they have to be known.
       .finally(() => this.federation.start());
+  }
+
+  /** Another instance recorded something about definitions: what it decided is in force here as well, at once. */
+  #followDecisions(): void {
+    const hints = this.host.bus.subscribe(HINT, (message) => {
+      if (!message.string().includes(`"${definitionHistory.name}"`)) return;
+      this.federation
+        .reconsider(this.integrity.look)
+        .catch((error: unknown) =>
+          this.host.log.error({ err: error }, 'decisions about definitions cannot be followed'),
+        );
+    });
+    this.#cleanups.push(() => hints.unsubscribe());
   }
 
   /** No new request; streams end, calls under way get their answers. */

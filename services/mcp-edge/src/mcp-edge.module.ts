@@ -2,6 +2,7 @@ import { defineService, HOST, ServiceKit, type ServiceHost } from '@cortex/servi
 import { Module } from '@nestjs/common';
 import { People } from './auth/people.js';
 import { registerPerson } from './commands/register-person.js';
+import { reviewDefinition } from './commands/review-definition.js';
 import { openConfig } from './config.js';
 import { Edge } from './edge.js';
 import { gateProjections } from './guard/live-views.js';
@@ -19,7 +20,7 @@ export const mcpEdgeService = defineService({
   stateTables,
   onBatch: (projection, { seq }, get) => get(Edge).views.announce(projection, seq),
   queries: [personQuery],
-  commands: [registerPerson],
+  commands: [registerPerson, reviewDefinition],
   providers: [
     { provide: People, useFactory: (host: ServiceHost) => People.of(host), inject: [HOST] },
     {

@@ -162,6 +162,19 @@ export class Federation {
     this.#publish();
   }
 
+  /** Takes over what a review says by now of what was declared last; no backend is asked. */
+  async reconsider(review: Review): Promise<void> {
+    await Promise.all(
+      [...this.#shelves.values()].map(async (shelf) => {
+        const { backend, declared, healthy } = shelf;
+        const reviewed = healthy === true ? await review(backend, declared) : shelf.reviewed;
+        // A refresh that ended meanwhile knows better.
+        if (shelf.declared === declared) shelf.reviewed = reviewed;
+      }),
+    );
+    this.#publish();
+  }
+
   onChange(listener: OfferListener): () => void {
     this.#offerListeners.add(listener);
     return () => void this.#offerListeners.delete(listener);

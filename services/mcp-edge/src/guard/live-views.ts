@@ -14,7 +14,8 @@ import type { GateViews } from './views.js';
 /** What the gates read, as the edge's definition names it. */
 export const gateProjections = [gateWorkspaces, gateRules, gateSpaces, gateRuns, gateSessions];
 
-const HINT = subjects.live('mcp-edge', 'views');
+/** On which the instance that runs a projection of the edge says that it has applied a batch. */
+export const HINT = subjects.live('mcp-edge', 'views');
 const LOOK_EVERY_MS = 1_000;
 /** While they are behind. */
 const LOOK_SOON_MS = 100;

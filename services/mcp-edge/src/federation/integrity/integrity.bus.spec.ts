@@ -55,6 +55,13 @@ const listed = async (at = edge): Promise<Record<string, string>> => {
 const called = async (tool: string, at = edge) =>
   (await at.call(`${id}_${tool}`, {}, { token: await at.token({ scope: 'mcp:demo:read' }) })).body;
 const refresh = (at = edge) => at.edge.federation.refresh(id);
+/** The view follows the log, on a busy machine later than a request waits. */
+const historyOf = (tool: string, at = edge) =>
+  eventually(async () => {
+    const { status, body } = await operator(at, 'GET', `tool-integrity/history?tool=${tool}`);
+    if (status !== 200) throw new Error(`history answered ${status}`);
+    return body.definitions as { digest: string; by: string }[];
+  });
 const held = async (at = edge) => (await operator(at, 'GET', 'tool-integrity')).body.quarantined;
 
 beforeAll(async () => {
@@ -157,10 +164,36 @@ describe('two replicas', () => {
     const yes = { tool: `${id}/echo`, digest };
     const both = await Promise.all([edge, other].map((at) => operator(at, 'POST', 'tool-integrity', yes)));
     expect(both.map(({ status }) => status)).toEqual([200, 200]);
+    for (const at of [edge, other])
+      await eventually(async () => (await listed(at))['echo'] === `[${id}] ${EVIL.description}`);
+    expect((await historyOf(`${id}/echo`)).map(({ by }) => by)).toEqual(['operator', 'first seen']);
+  });
+});
+
+describe('another replica', () => {
+  it('withholds what was rolled back here, without asking the backend again (T33)', async () => {
+    await using other = await start();
+    demo.tools = [EVIL, SAVE];
     await Promise.all([refresh(), refresh(other)]);
-    for (const at of [edge, other]) expect((await listed(at))['echo']).toBe(`[${id}] ${EVIL.description}`);
-    const { body } = await operator(edge, 'GET', `tool-integrity/history?tool=${id}/echo`);
-    expect(body.definitions.map((one: { by: string }) => one.by)).toEqual(['operator', 'first seen']);
+    await operator(edge, 'POST', 'tool-integrity', { tool: `${id}/echo` });
+    await eventually(async () => 'echo' in (await listed(other)));
+    const [, first] = await historyOf(`${id}/echo`, other);
+    const back = { tool: `${id}/echo`, action: 'rollback', digest: first?.digest };
+    expect((await operator(edge, 'POST', 'tool-integrity', back)).status).toBe(200);
+    await eventually(async () => !('echo' in (await listed(other))));
+  });
+
+  it('that is served another definition than this one comes to rest (T20)', async () => {
+    await using other = await start();
+    let turn = 0;
+    demo.answers['list_tools'] = () => ({ tools: turn++ % 2 === 0 ? [EVIL, SAVE] : [ECHO, SAVE] });
+    for (let n = 0; n < 3; n++) await Promise.all([refresh(), refresh(other)]);
+    await eventually(async () => (await held()).length <= 1);
+    const asked = turn;
+    await Promise.all([edge, other].map((at) => at.edge.federation.reconsider(at.edge.integrity.look)));
+    expect(turn).toBe(asked);
+    for (const at of [edge, other])
+      expect(Object.values(await listed(at))).not.toContain(`[${id}] ${EVIL.description}`);
   });
 });
 
@@ -169,13 +202,12 @@ describe('the history', () => {
     demo.tools = [EVIL, SAVE];
     await refresh();
     await operator(edge, 'POST', 'tool-integrity', { tool: `${id}/echo` });
-    const path = `tool-integrity/history?tool=${id}_echo`;
-    const { definitions } = (await operator(edge, 'GET', path)).body;
+    const definitions = await historyOf(`${id}_echo`);
     expect(definitions).toMatchObject([
       { by: 'operator', diff: [{ field: 'description' }] },
       { by: 'first seen', diff: [{ field: 'scope' }, { field: 'description' }, { field: 'inputSchema' }] },
     ]);
-    const back = { tool: `${id}_echo`, action: 'rollback', digest: definitions[1].digest };
+    const back = { tool: `${id}_echo`, action: 'rollback', digest: definitions[1]?.digest };
     expect(await operator(edge, 'POST', 'tool-integrity', back)).toMatchObject({
       status: 200,
       body: { rolledBack: `${id}/echo`, quarantined: [`${id}/echo`] },

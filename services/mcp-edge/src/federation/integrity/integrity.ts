@@ -94,6 +94,25 @@ export class Integrity {
     }
   };
 
+  /**
+   * What may be offered by what the log says now, and nothing is recorded: for what other instances decided. Were it recorded, two that are
+   * served different definitions would never come to rest.
+   */
+  readonly look: Review = async (backend, declared) => {
+    const known = this.#of(backend.id);
+    const { reviewed } = known;
+    // Where a change approves itself, a declaration of before the change would be held until the next refresh.
+    if (this.policy.mode === 'warn' && reviewed !== undefined) return reviewed;
+    const observed = this.#reviewable(backend, declared);
+    try {
+      const state = await this.load(backend.id);
+      known.degraded = undefined;
+      return this.#answer(known, declared, observed, state);
+    } catch (error) {
+      return this.#without(backend, declared, observed, known, error);
+    }
+  };
+
   /** The newest approvals of a backend. Errors: `unavailable`; `Distrust` when they cannot be believed. */
   async load(backend: string): Promise<CatalogState> {
     const { store, keys, wasKnown } = this.options;
