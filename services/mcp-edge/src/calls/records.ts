@@ -132,8 +132,15 @@ export class Records {
   }
 
   /** A refused authentication; without a byte of the token. */
-  authFailure(fields: { reason: string; ip: string; origin?: string | undefined; request_id: string }): void {
-    const { reason, ip, origin, request_id } = fields;
+  authFailure(fields: {
+    reason: string;
+    ip: string;
+    origin?: string | undefined;
+    request_id: string;
+    /** Of the caller's own trace. */
+    trace_id?: string | undefined;
+  }): void {
+    const { reason, ip, origin, request_id, trace_id } = fields;
     const body = {
       type: 'AuthenticationRefused',
       call_id: callId(),
@@ -142,6 +149,7 @@ export class Records {
       ip_hash: this.text.hash(ip),
       origin,
       request_id,
+      trace_id,
     };
     this.#publish(subjects.call(SELF, AUTH_FAILURE_RECORD), JSON.stringify(body));
   }

@@ -9,7 +9,7 @@ import { securityHeaders } from './headers.js';
 import { hostCheck } from './host.js';
 import { icon } from './icons.js';
 import { IssuerMetadata } from './issuer-metadata.js';
-import { metadataResource, protectedResource } from './metadata.js';
+import { canonicalPath, metadataResource, protectedResource } from './metadata.js';
 import { originCheck } from './origin.js';
 import { pathOf, refuseRoute } from './routes.js';
 import { serverCard } from './server-card.js';
@@ -44,6 +44,7 @@ export function createHttpFront({ settings, scopes, log }: HttpFrontOptions): Ht
   const base = securityHeaders(settings);
   const card = JSON.stringify(serverCard(settings));
   const page = statusPage(settings);
+  const mcpRoutes = [...MCP_ROUTES, canonicalPath(settings) || '/'];
   const issuer = settings.CORTEX_PROXY_AS_METADATA ? new IssuerMetadata(settings.OAUTH_ISSUER) : null;
   // Probes use addresses, and the metrics token proves more than a name does.
   const metricsToken = settings.CORTEX_METRICS_TOKEN && `Bearer ${settings.CORTEX_METRICS_TOKEN}`;
@@ -91,7 +92,7 @@ export function createHttpFront({ settings, scopes, log }: HttpFrontOptions): Ht
       const path = pathOf(req.url);
       const isPublic = metadataResource(settings, path) !== null || [...SERVER_CARD, ISSUER_METADATA].includes(path);
       if (isPublic) answerPublicPreflight(res, base);
-      else if (!MCP_ROUTES.includes(path)) refuse(res, base, refuseRoute('OPTIONS', req.url));
+      else if (!mcpRoutes.includes(path)) refuse(res, base, refuseRoute('OPTIONS', req.url));
       else if (req.headers.origin !== undefined && !originAllowed(req.headers.origin)) {
         refuse(res, base, FORBIDDEN_ORIGIN);
       } else answerPreflight(req, res, base);

@@ -6,7 +6,8 @@ import { publicOrigin } from './host.js';
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
 /** The canonical URI's path, '' for a bare origin: the suffix of the metadata document. */
-const canonicalPath = (settings: Settings): string => settings.canonicalUri.slice(settings.canonicalOrigin.length);
+export const canonicalPath = (settings: Settings): string =>
+  settings.canonicalUri.slice(settings.canonicalOrigin.length);
 
 const resourcePath = (settings: Settings, kind: ResourceKind): string =>
   kind === 'sse' ? '/sse' : canonicalPath(settings);

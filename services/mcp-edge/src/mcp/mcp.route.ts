@@ -9,6 +9,7 @@ import { BackendEvents } from '../federation/events.js';
 import { AdminRoutes } from '../http/admin.js';
 import { isLoopbackPeer } from '../http/client-ip.js';
 import { securityHeaders } from '../http/headers.js';
+import { canonicalPath } from '../http/metadata.js';
 import { pathOf, refuseRoute } from '../http/routes.js';
 import type { EdgeMetrics } from '../metrics.js';
 import {
@@ -22,6 +23,7 @@ import {
 } from '../seams.js';
 import type { Settings } from '../settings.js';
 import type { Answers } from './answer.js';
+import { callMeta } from './call-meta.js';
 import { classify, headerValue, RPC, type RpcFault } from './envelope.js';
 import { FastLane } from './fast-lane.js';
 import { dropRest, readMessage } from './read-message.js';
@@ -71,9 +73,12 @@ export class McpRoute {
   draining = false;
   #active = 0;
   readonly #base: readonly string[];
+  /** The same endpoint under the path of the canonical URI, for a proxy that hands paths on as they are. */
+  readonly #canonicalPath: string;
 
   constructor(private readonly options: McpRouteOptions) {
     this.#base = securityHeaders(options.settings);
+    this.#canonicalPath = canonicalPath(options.settings) || '/';
   }
 
   /** Requests that are being answered, open streams aside. */
@@ -124,7 +129,7 @@ export class McpRoute {
     const { legacy, answers, door } = this.options;
     const path = pathOf(req.url);
     const { method } = req;
-    if (path === '/mcp') {
+    if (path === '/mcp' || (path === this.#canonicalPath && !isPage(path, req))) {
       if (method === 'POST') return this.#entered(req, res, 'mcp', (exchange) => this.#post(exchange));
       if (method === 'GET') return this.#entered(req, res, 'mcp', (exchange) => legacy.get(exchange));
       if (method === 'DELETE') return this.#entered(req, res, 'mcp', (exchange) => legacy.delete(exchange));
@@ -165,12 +170,16 @@ export class McpRoute {
   #turnedAway(visit: Visit, res: ServerResponse, started: number, gate: string, refusal: HttpRefusal): void {
     const { answers, records, metrics, door } = this.options;
     const { req, caller } = visit;
-    answers.refuse({ req, res }, refusal);
     const request_id = randomHex16();
-    if (refusal.auth_reason !== undefined) {
-      metrics.authFailures.inc({ reason: refusal.auth_reason });
+    const { status, body, headers, auth_reason } = refusal;
+    if (auth_reason === undefined) answers.refuse({ req, res }, refusal);
+    // With it an operator finds the record of what the caller complains about.
+    else answers.refuse({ req, res }, new HttpRefusal(status, body, { ...headers, 'X-Request-Id': request_id }));
+    if (auth_reason !== undefined) {
+      metrics.authFailures.inc({ reason: auth_reason });
       records.authFailure({
-        reason: refusal.auth_reason,
+        reason: auth_reason,
+        trace_id: callMeta(undefined, req.headers).traceparent?.slice(3, 35),
         ip: door.front.clientIp(req),
         origin: req.headers.origin,
         request_id,
@@ -296,6 +305,10 @@ export class McpRoute {
     return production && !local ? NO_METRICS : undefined;
   }
 }
+
+/** At a bare origin the status page and the endpoint share a path: a browser does not ask for a stream. */
+const isPage = (path: string, { method, headers }: IncomingMessage): boolean =>
+  path === '/' && (method === 'HEAD' || (method === 'GET' && headers.accept?.includes('text/event-stream') !== true));
 
 /** Methods that may stand in a label; all others come from outside and share one. */
 const LABELS = new Set([
