@@ -126,6 +126,7 @@ export class Edge {
       backends,
       settings,
       catalog,
+      metrics,
       builtins: new Set(own.filter(({ announced }) => announced.builtin).map(({ name }) => name)),
       log,
       review: integrity.review,
@@ -318,6 +319,7 @@ export class Edge {
     const metrics = this.#metrics;
     const items = (): void => {
       const { prompts, resources, templates } = this.federation.current;
+      for (const [backend, { healthy }] of this.federation.shelves) metrics.backendUp.set({ backend }, healthy ? 1 : 0);
       metrics.catalogItems.set({ kind: 'tool' }, this.catalog.all().length);
       metrics.catalogItems.set({ kind: 'prompt' }, prompts.length);
       metrics.catalogItems.set({ kind: 'resource' }, resources.length + templates.length);

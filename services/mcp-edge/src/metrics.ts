@@ -23,6 +23,10 @@ export class EdgeMetrics {
   readonly resultMismatches: Counter;
   readonly quarantinedTools: Gauge;
   readonly integrityDegraded: Gauge;
+  readonly backendUp: Gauge;
+  readonly refreshSeconds: Histogram;
+  readonly #backendCalls: Counter;
+  readonly #backendSeconds: Histogram;
   readonly #meters = new Map<string, Meter>();
 
   constructor({ registry }: Pick<Metrics, 'registry'>) {
@@ -67,12 +71,20 @@ export class EdgeMetrics {
     );
     this.integrityDegraded = gauge('gw_integrity_degraded', '1 while approvals of a backend cannot be believed');
     this.catalogItems = gauge('gw_catalog_items', 'Items that are offered', ['kind']);
+    this.backendUp = gauge('gw_backend_up', '1 while a backend answers what it offers', ['backend']);
+    this.refreshSeconds = seconds('gw_refresh_seconds', 'Time in which the backends said what they offer', []);
+    this.#backendCalls = counter('gw_backend_calls_total', 'Requests to backends', ['backend', 'outcome']);
+    this.#backendSeconds = seconds('gw_backend_seconds', 'Time of a request to a backend', ['backend']);
   }
 
   /** Unknown names share one label: they come from outside. */
   tool(name: string | undefined): Meter {
     const tool = name ?? '_unknown';
     return this.#meter(`tool ${tool}`, () => new Meter(this.toolCalls, this.toolSeconds, { tool }));
+  }
+
+  backend(id: string): Meter {
+    return this.#meter(`backend ${id}`, () => new Meter(this.#backendCalls, this.#backendSeconds, { backend: id }));
   }
 
   /** `method` is one of a known list. */

@@ -19,6 +19,8 @@ export interface ClientOptions {
   /** What the backend reports beside its answers. `changed` is awaited (bounded by its maker) before a plain answer is given. */
   readonly listChanged: (kinds: readonly ListKind[]) => Promise<void>;
   readonly resourceUpdated: (uri: string) => void;
+  /** Every answer with the milliseconds that it took; for the meters. */
+  readonly answered?: (answer: BackendAnswer, ms: number) => void;
 }
 
 /** A request under way. */
@@ -64,11 +66,13 @@ export class BackendClient {
       return given({ kind: 'busy' });
     }
     if (!technical) this.#calls++;
+    const started = performance.now();
     let abort = (): void => undefined;
     const answer = new Promise<BackendAnswer>((resolve) => {
       const exchange = this.#exchange(request, (settled, changed) => {
         if (!technical) this.#calls--;
         this.#judge(settled, leave.trial);
+        this.options.answered?.(settled, performance.now() - started);
         if (changed.length === 0) resolve(settled);
         else void this.options.listChanged(changed).finally(() => resolve(settled));
       });

@@ -129,3 +129,15 @@ describe('what a backend answers', () => {
     await edge.finished({ tool: 'demo_save', outcome: 'failed', error_kind: 'conflict', error_code: 'tool_error' });
   });
 });
+
+it('the meters tell of each backend what came of its calls and whether it is up', async () => {
+  demo.answers['save'] = (_asked, res) => json(res, 500, {});
+  await call('demo_save');
+  await call('demo_echo', {});
+  const text = await (await fetch(`${edge.origin}/metrics`)).text();
+  expect(text).toMatch(/gw_backend_calls_total\{[^}]*backend="demo"[^}]*outcome="result"[^}]*\} [1-9]/);
+  expect(text).toMatch(/gw_backend_calls_total\{[^}]*backend="demo"[^}]*outcome="failed"[^}]*\} [1-9]/);
+  expect(text).toMatch(/gw_backend_up\{[^}]*backend="demo"[^}]*\} 1/);
+  expect(text).toMatch(/gw_refresh_seconds_count(\{[^}]*\})? [1-9]/);
+  expect(text).toMatch(/gw_catalog_items\{[^}]*kind="tool"[^}]*\} [1-9]/);
+});

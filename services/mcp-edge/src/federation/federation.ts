@@ -2,7 +2,8 @@ import type { CallContext } from '../calls/call-context.js';
 import type { Delivered } from '../calls/dispatch.js';
 import { callId } from '../calls/ids.js';
 import type { EdgeTool } from '../catalog/edge-tool.js';
-import type { EdgeLog } from '../seams.js';
+import type { EdgeMetrics } from '../metrics.js';
+import { cancelledByCaller, type EdgeLog } from '../seams.js';
 import { BackendClient, type PendingAnswer } from './client.js';
 import type { ReadSchemas } from './declarations.js';
 import { contextText } from '../methods/context.js';
@@ -11,7 +12,7 @@ import { FederatedOffer } from './offer.js';
 import { deliveredOf, type ErrorStyle } from './results.js';
 import type { HeldToSchemas } from './schemas/held-to.js';
 import { Shelf } from './shelf.js';
-import type { Backend, DigestOf, FederatedCatalog, FederatedTool, ListKind, Review } from './types.js';
+import type { Backend, BackendAnswer, DigestOf, FederatedCatalog, FederatedTool, ListKind, Review } from './types.js';
 
 export interface FederationOptions {
   readonly backends: readonly Backend[];
@@ -31,6 +32,7 @@ export interface FederationOptions {
   /** Names of the gateway's own built-ins. */
   readonly builtins: ReadonlySet<string>;
   readonly log: EdgeLog;
+  readonly metrics: Pick<EdgeMetrics, 'backend' | 'refreshSeconds'>;
   readonly review: Review;
   readonly digestOf: DigestOf;
   readonly readSchemas: ReadSchemas;
@@ -60,7 +62,7 @@ export class Federation {
   #asked: boolean;
 
   constructor(private readonly options: FederationOptions) {
-    const { backends, settings, log, builtins, readSchemas, review, digestOf, catalog } = options;
+    const { backends, settings, log, metrics, builtins, readSchemas, review, digestOf, catalog } = options;
     for (const backend of backends) {
       const client = new BackendClient({
         backend,
@@ -68,6 +70,7 @@ export class Federation {
         maxStreamMs: settings.CORTEX_BACKEND_MAX_STREAM_MS,
         listChanged: (kinds) => this.changed(backend.id, kinds),
         resourceUpdated: (uri) => this.resourceUpdated(backend, uri),
+        answered: (answer, ms) => metrics.backend(backend.id).count(outcomeOf(answer), ms),
       });
       const rules = { backend, builtins, production: settings.production, readSchemas };
       this.#shelves.set(backend.id, new Shelf({ backend, client, rules, review, log, requestId: callId }));
@@ -122,6 +125,7 @@ export class Federation {
     const opened = roundTrips.opened(bound, said);
     const refused = await this.options.schemas.arguments(ctx, tool);
     if (refused !== undefined) return refused;
+    if (ctx.input.cancel.cancelled) throw cancelledByCaller();
     const pending = client.call({
       method: tool.original,
       params: ctx.args_json,
@@ -158,7 +162,9 @@ export class Federation {
   /** Asks one backend, or all of them, what they offer now; resolves when that is in force. */
   async refresh(id?: string): Promise<void> {
     const shelves = id === undefined ? [...this.#shelves.values()] : [this.#shelfOf(id)];
+    const measured = this.options.metrics.refreshSeconds.startTimer();
     await Promise.all(shelves.map((shelf) => shelf.refresh()));
+    measured();
     this.#publish();
   }
 
@@ -252,5 +258,9 @@ export class Federation {
     return shelf;
   }
 }
+
+/** For the meters: a 5xx is the backend's failure, any other refusal its answer. */
+const outcomeOf = (answer: BackendAnswer): string =>
+  answer.kind === 'refused' && answer.status >= 500 ? 'failed' : answer.kind;
 
 const MAX_TOLD = 20;
