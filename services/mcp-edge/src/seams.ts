@@ -357,7 +357,7 @@ export interface EdgeCore {
   readonly listTools: ListTools;
   readonly renderResult: RenderResult;
   readonly catalog: CatalogReader;
-  readonly methods: Pick<Methods, 'serve' | 'knows' | 'view'>;
+  readonly methods: Pick<Methods, 'serve' | 'toolPage' | 'knows' | 'view'>;
   /** Changes of what backends offer. */
   readonly offers: Pick<Federation, 'onChange' | 'onResourceUpdated'>;
   readonly recordRequest: RecordRequest;

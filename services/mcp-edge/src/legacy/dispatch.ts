@@ -57,9 +57,6 @@ export function createDispatch(
       await subscribe?.(uri, wanted);
       return resultOf({});
     };
-  /** Everything fits on one page, so no cursor was ever given out. */
-  const page = (params: Json, list: () => Reply): Reply =>
-    params.cursor === undefined ? list() : errorOf(-32602, 'Invalid cursor');
   const inSession =
     (method: Method): Method =>
     (origin, ...rest) =>
@@ -67,13 +64,15 @@ export function createDispatch(
 
   const methods: Readonly<Record<string, Method>> = {
     ping: () => resultOf({}),
-    'tools/list': ({ exchange, revision, client }, params) =>
-      page(params, () => {
-        const options = listOptions(exchange.headers, exchange.req.url, client?.info);
-        const unknown = listFault(options);
-        if (unknown === undefined) return { result: core.listTools(exchange.caller, revision, options) };
+    'tools/list': ({ exchange, revision, client }, { cursor }) => {
+      const options = listOptions(exchange.headers, exchange.req.url, client?.info);
+      const unknown = listFault(options);
+      if (unknown !== undefined)
         return { ...errorOf(unknown.code, unknown.message, unknown.data), status: unknown.status };
-      }),
+      const list = core.listTools(exchange.caller, revision, options);
+      const page = core.methods.toolPage(list, exchange.caller, cursor);
+      return 'kind' in page ? errorReply(page) : { result: page };
+    },
     'tools/call': callTool,
     ...Object.fromEntries(METHODS.map((method) => [method, otherMethod(method)])),
     'resources/subscribe': inSession(subscription(true)),

@@ -10,6 +10,7 @@ import {
   type RunCall,
 } from '../seams.js';
 import { type Answers, rpcErrorText } from './answer.js';
+import type { Methods } from '../methods/methods.js';
 import { Relay } from '../methods/relay.js';
 import { callList, callMeta, clientSaid, listFault, listOptions } from './call-meta.js';
 import { META, type ModernRequest, RPC, type RpcId } from './envelope.js';
@@ -21,6 +22,7 @@ export interface FastLaneOptions {
   catalog: Catalog;
   lists: PreparedLists;
   runCall: RunCall;
+  methods: Pick<Methods, 'toolPage'>;
   answers: Answers;
   authenticator: Authenticator;
   recordRequest: RecordRequest;
@@ -41,14 +43,8 @@ export class FastLane {
   }
 
   #list(exchange: HttpExchange, { id, params, meta }: ModernRequest): void {
-    const { lists, answers, recordRequest, catalog } = this.options;
+    const { lists, methods, answers, recordRequest, catalog } = this.options;
     const note = { method: 'tools/list', era: 'modern' as const, protocol_version: MODERN };
-    if (params['cursor'] !== undefined) {
-      // One page holds everything, so no cursor was ever given out.
-      answers.rpcError(exchange, 200, id, { code: RPC.invalidParams, message: 'Invalid cursor' });
-      recordRequest(exchange, { ...note, outcome: 'failed', error_code: String(RPC.invalidParams), result_bytes: 0 });
-      return;
-    }
     const options = listOptions(exchange.headers, exchange.req.url, meta[META.clientInfo]);
     const unknown = listFault(options, id);
     if (unknown !== undefined) {
@@ -56,7 +52,13 @@ export class FastLane {
       recordRequest(exchange, { ...note, outcome: 'failed', error_code: String(unknown.code), result_bytes: 0 });
       return;
     }
-    const result = lists.get(exchange.caller, MODERN, options);
+    const list = lists.get(exchange.caller, MODERN, options);
+    const result = methods.toolPage(list, exchange.caller, params['cursor']);
+    if ('kind' in result) {
+      answers.rpcError(exchange, result.status, id, result);
+      recordRequest(exchange, { ...note, outcome: 'failed', error_code: String(result.code), result_bytes: 0 });
+      return;
+    }
     answers.rpcResult(exchange, id, result);
     recordRequest(exchange, {
       ...note,
@@ -86,9 +88,7 @@ export class FastLane {
       caller: exchange.caller,
       name: params['name'] as string,
       args: params['arguments'],
-      ...callList(params['name'], () =>
-        listOptions(exchange.headers, exchange.req.url, meta[META.clientInfo]),
-      ),
+      ...callList(params['name'], () => listOptions(exchange.headers, exchange.req.url, meta[META.clientInfo])),
       era: 'modern',
       revision: MODERN,
       transport: 'http',

@@ -42,7 +42,7 @@ export interface SdkLaneOptions extends Watched {
   catalog: Catalog;
   lists: PreparedLists;
   runCall: RunCall;
-  methods: Pick<Methods, 'serve' | 'knows' | 'view'>;
+  methods: Pick<Methods, 'serve' | 'toolPage' | 'knows' | 'view'>;
   answers: Answers;
   authenticator: Authenticator;
   recordRequest: RecordRequest;
@@ -181,7 +181,7 @@ export class SdkLane {
   }
 
   #server(context: McpRequestContext): Server {
-    const { settings, catalog, lists } = this.options;
+    const { settings, catalog, lists, methods } = this.options;
     const passage = context.authInfo?.extra?.['passage'] as Passage;
     const { exchange } = passage;
     const { name, version } = serverInfo(settings);
@@ -210,14 +210,12 @@ export class SdkLane {
       passage.code = code;
       throw new ProtocolError(code, text, data);
     };
-    const onePage = <T>(params: { cursor?: string } | undefined, page: T): T =>
-      params?.cursor === undefined ? page : refuse(RPC.invalidParams, 'Invalid cursor');
-    server.setRequestHandler('tools/list', ({ params }) =>
-      onePage(
-        params,
-        JSON.parse(lists.get(exchange.caller, MODERN, listed(passage)).toString('utf8')) as { tools: [] },
-      ),
-    );
+    server.setRequestHandler('tools/list', () => {
+      const list = lists.get(exchange.caller, MODERN, listed(passage));
+      const page = methods.toolPage(list, exchange.caller, passage.request.params['cursor']);
+      if ('kind' in page) return refuse(page.code, page.message);
+      return JSON.parse(page.toString('utf8')) as { tools: [] };
+    });
     for (const method of METHODS)
       server.setRequestHandler(method, (_request, ctx) => this.#method(passage, method, ctx) as never);
     server.setRequestHandler('tools/call', (_request, ctx) => this.#call(passage, ctx));
@@ -344,6 +342,7 @@ const relayOf = ({ exchange, request }: Passage, { mcpReq }: ServerContext): Rel
 
 /** What the SDK is shown in place of parameters that are ours to judge: it would do so first, in words of its own. */
 const SHOWN: Readonly<Record<string, { name?: string; uri?: string; ref?: object; argument?: object }>> = {
+  'tools/list': {},
   'prompts/list': {},
   'prompts/get': { name: 'as received' },
   'resources/list': {},

@@ -253,6 +253,18 @@ it('pages are as long as they are set to be, and T15 a cursor is for its caller,
   expect((await list(first.nextCursor, theirs)).body.error).toEqual(invalid);
   expect((await list(first.nextCursor, mine, 'resources/templates/list')).body.error).toEqual(invalid);
   expect((await list(`${first.nextCursor}A`)).body.error).toEqual(invalid);
+  const names: string[] = [];
+  const walk = async (method: (cursor?: string) => Promise<{ tools: { name: string }[]; nextCursor?: string }>) => {
+    let page = await method();
+    for (; page.nextCursor !== undefined; page = await method(page.nextCursor)) names.push(page.tools[0]!.name);
+    return [...names.splice(0), ...page.tools.map(({ name }) => name)];
+  };
+  const modern = await walk(async (cursor) => (await list(cursor, mine, 'tools/list')).body.result);
+  expect(modern[0]).toBe('whoami');
+  expect(new Set(modern).size).toBe(modern.length);
+  const sdk = async (cursor?: string) =>
+    (await paged.ask('tools/list', cursor === undefined ? {} : { cursor }, { token: mine, sdk: true })).body.result;
+  expect(await walk(sdk)).toEqual(modern);
   const before = demo.answers['list_prompts']!;
   demo.answers['list_prompts'] = () => ({ prompts: [SIMPLE] });
   await paged.edge.federation.refresh();

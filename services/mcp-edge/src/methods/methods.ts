@@ -16,7 +16,8 @@ import type { OwnResource } from './own-resources.js';
 import { Pages } from './pages.js';
 import { argumentsOf, promptFault, toldMessages } from './prompts.js';
 import type { Bound, RoundTrips } from './round-trips.js';
-import type { Json, MethodAsk, MethodOutcome } from './types.js';
+import { pageOfTools } from './tool-pages.js';
+import type { Json, MethodAsk, MethodFault, MethodOutcome } from './types.js';
 
 export interface MethodsOptions {
   readonly federation: Pick<Federation, 'current' | 'shelves'>;
@@ -63,6 +64,15 @@ export class Methods {
         case 'completion/complete':
           return await this.#complete(ask);
       }
+    } catch (error) {
+      return faultOf(error);
+    }
+  }
+
+  /** The page of a prepared `tools/list` that is asked for. */
+  toolPage(list: Buffer, caller: CallerContext, cursor: unknown): Buffer | MethodFault {
+    try {
+      return pageOfTools(this.#pages, list, caller, cursor);
     } catch (error) {
       return faultOf(error);
     }

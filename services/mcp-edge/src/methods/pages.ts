@@ -15,7 +15,7 @@ interface Place {
 export class Pages {
   constructor(
     private readonly sealer: Sealer,
-    private readonly size: number,
+    readonly size: number,
   ) {}
 
   /** `version` changes whenever the list does. Throws the error of a cursor that nobody gave out, or that is stale. */
