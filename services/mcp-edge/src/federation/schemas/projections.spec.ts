@@ -346,3 +346,12 @@ describe('draft-07', () => {
       ...object({}),
     }));
 });
+
+describe('the type of the root', () => {
+  const $schema = 'http://json-schema.org/draft-07/schema#';
+  const schema = { $schema, type: 'object', $ref: '#/definitions/a', definitions: { a: { properties: { b: {} } } } };
+  it.each(['inline', 'flat', 'strip', 'draft-07', 'basic'])(
+    'stays in %s, also where its dialect does not look at it',
+    (profile) => expect(projected(schema, profile)).toMatchObject({ type: 'object' }),
+  );
+});
