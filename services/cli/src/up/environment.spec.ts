@@ -64,6 +64,20 @@ describe('the environment of a service', () => {
     expect(Object.values(of('mcp-edge'))).not.toContain('client');
   });
 
+  it('T60 holds what concerns backends, and their tokens at the edge alone', () => {
+    const given = {
+      CORTEX_BACKENDS: 'demo',
+      CORTEX_BACKEND_DEMO_URL: 'http://127.0.0.1:4820',
+      CORTEX_TECHNICAL_TOKEN: 'technical',
+      CORTEX_BACKEND_DEMO_TECHNICAL_TOKEN: 'technical of demo',
+      CORTEX_BACKEND_DEMO_EVENT_TOKEN: 'events of demo',
+    };
+    const env = (service: 'mcp-edge' | 'billing') => serviceEnvironment([service], homeOf('/x'), state, secrets, given);
+    expect(env('mcp-edge')).toMatchObject(given);
+    expect(env('billing')['CORTEX_BACKENDS']).toBe('demo');
+    expect(Object.keys(env('billing')).filter((name) => name.endsWith('_TOKEN'))).toEqual([]);
+  });
+
   it('T02 holds the key that signs session tokens only where they are signed', () => {
     expect(of('session')).toMatchObject({ CORTEX_SESSION_KEY: 'signing' });
     for (const service of ['mcp-edge', 'remote-ops', 'billing'] as const)
