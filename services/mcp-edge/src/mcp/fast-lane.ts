@@ -13,7 +13,7 @@ import { type Answers, rpcErrorText } from './answer.js';
 import type { Methods } from '../methods/methods.js';
 import { Relay } from '../methods/relay.js';
 import { callList, callMeta, clientSaid, listFault, listOptions } from './call-meta.js';
-import { META, type ModernRequest, RPC, type RpcId } from './envelope.js';
+import { META, type ModernRequest, type RpcId } from './envelope.js';
 import type { LongAnswers, PendingAnswer } from './long-answers.js';
 import { callFault } from './param-headers.js';
 import { resultTail } from './render.js';

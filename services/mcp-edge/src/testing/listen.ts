@@ -10,7 +10,11 @@ export interface Listening extends AsyncDisposable {
 }
 
 /** A `subscriptions/listen` that stays open; resolves with its first event, or with the refusal. */
-export async function listen(edge: EdgeFixture, token?: string): Promise<Listening> {
+export async function listen(
+  edge: EdgeFixture,
+  token?: string,
+  notifications: object = { toolsListChanged: true },
+): Promise<Listening> {
   const stop = new AbortController();
   const response = await fetch(edge.url, {
     method: 'POST',
@@ -26,7 +30,7 @@ export async function listen(edge: EdgeFixture, token?: string): Promise<Listeni
       jsonrpc: '2.0',
       id: 'sub',
       method: 'subscriptions/listen',
-      params: { notifications: { toolsListChanged: true }, _meta: modernMeta },
+      params: { notifications, _meta: modernMeta },
     }),
   });
   const events: Listening['events'] = [];
