@@ -73,6 +73,9 @@ export class IntegrityDesk {
       baseline: 'log',
       signing: keys.signing,
       degraded: why.length > 0 ? why : null,
+      schemaFaults: [...this.options.federation.shelves.values()].flatMap(({ backend, badSchemas }) =>
+        badSchemas.map((fault) => ({ backend: backend.id, ...fault })),
+      ),
       notes: [
         ...(policy.mode === 'warn' ? ['mode warn: a changed tool is served at once'] : []),
         ...why.map((text) => `degraded: ${text}`),

@@ -289,6 +289,22 @@ describe('the routes of integrity', () => {
     expect(await operator(edge, 'GET', 'tool-integrity/history')).toMatchObject({ status: 400 });
   });
 
+  it('go on for everything else when a backend has names and definitions that cannot be kept (T22)', async () => {
+    const resource = (uri: string) => ({ uri, name: 'a', scope: 'mcp:demo:read' });
+    const uris = [`${id}://a\u0000b`, `${id}://${'x'.repeat(5_000)}`, `${id}://fine`];
+    demo.answers['list_resources'] = () => ({ resources: uris.map(resource) });
+    demo.tools = [
+      ECHO,
+      { ...SAVE, description: 'long '.repeat(200_000) },
+      { ...SAVE, name: 'null', description: 'a\u0000' },
+    ];
+    await refresh();
+    expect(edge.edge.federation.current.resources.map(({ uri }) => uri)).toEqual([`${id}://fine`]);
+    expect(Object.keys(await listed())).toEqual(['echo']);
+    expect((await historyOf(`${id}/null`)).length).toBe(1);
+    expect((await historyOf(`${id}/resource/${id}://fine`)).length).toBe(1);
+  });
+
   it('hold back a poisoned tool from its first day, and say where the scan found what (T22)', async () => {
     demo.tools = [{ ...ECHO, name: 'poison', description: 'Fine.\u200b' }, SAVE];
     await refresh();

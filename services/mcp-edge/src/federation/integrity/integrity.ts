@@ -28,8 +28,9 @@ const COMMIT_BYTES = 256 * 1024;
 /** Of one definition, as JSON. More is no tool that a model could be shown. */
 const MAX_DEFINITION = 384 * 1024;
 const MAX_NAME_BYTES = 1024;
+/** PostgreSQL takes no NUL, and a name with other controls is none that a person could decide about. */
 const fits = ({ name, bytes }: Observed): boolean =>
-  Buffer.byteLength(name) <= MAX_NAME_BYTES && bytes <= MAX_DEFINITION;
+  Buffer.byteLength(name) <= MAX_NAME_BYTES && !/\p{Cc}/u.test(name) && bytes <= MAX_DEFINITION;
 
 type Adopted = Extract<CatalogCommand, { type: 'Adopt' }>['entries'];
 
@@ -250,7 +251,7 @@ export class Integrity {
         this.#tell(
           'warn',
           { backend: backend.id, kind: one.kind, item: one.name.slice(0, 128) },
-          `an item is not offered: its name is over ${MAX_NAME_BYTES} bytes or its definition over ${MAX_DEFINITION}`,
+          `an item is not offered: its name is over ${MAX_NAME_BYTES} bytes or has controls, or its definition is over ${MAX_DEFINITION}`,
         );
     return fit;
   }
