@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@cortex/testing';
 import { backendEnv, json, type TestBackend, testBackend } from '../../testing/backend.js';
 import { type EdgeFixture, startEdge } from '../../testing/edge-fixture.js';
+import { ADMIN_SECRET, operator } from '../../testing/operator.js';
 
 const tool = (name: string, more: object = {}) => ({ name, scope: 'mcp:demo:read', description: `${name}.`, ...more });
 const NODE = { type: 'object', properties: { next: { $ref: '#/$defs/node' } } };
@@ -32,7 +33,7 @@ beforeAll(async () => {
   };
   demo.answers['count'] = () => 7;
   demo.answers['object'] = ({ params }) => params;
-  edge = await startEdge({ beside: [], env: backendEnv({ demo }) });
+  edge = await startEdge({ beside: [], env: backendEnv({ demo }, { CORTEX_ADMIN_SECRET: ADMIN_SECRET }) });
   await eventually(() => edge.edge.federation.complete);
   token = await edge.token({ scope: 'mcp:demo:read' });
 });
@@ -83,23 +84,25 @@ describe('the schemas of a backend', () => {
     expect(names).toEqual(expect.arrayContaining(['demo_half', 'demo_place', 'demo_object']));
     expect(names.filter((name) => ['demo_dangling', 'demo_abroad'].includes(name))).toEqual([]);
     expect(await one('half')).not.toHaveProperty('outputSchema');
-    expect(edge.edge.federation.shelves.get('demo')?.badSchemas).toEqual([
-      {
-        tool: 'dangling',
-        part: 'inputSchema',
-        reason: 'dangling_reference',
-        pointer: '/properties/a',
-        detail: expect.any(String),
-      },
-      {
-        tool: 'abroad',
-        part: 'inputSchema',
-        reason: 'network_reference',
-        pointer: '/properties/a',
-        detail: expect.any(String),
-      },
-      { tool: 'half', part: 'outputSchema', reason: 'dangling_reference', pointer: '', detail: expect.any(String) },
+    const { body } = await operator(edge, 'GET', 'tool-integrity');
+    const fault = { backend: 'demo', detail: expect.any(String) };
+    expect(body.schemaFaults).toEqual([
+      { ...fault, tool: 'dangling', part: 'inputSchema', reason: 'dangling_reference', pointer: '/properties/a' },
+      { ...fault, tool: 'abroad', part: 'inputSchema', reason: 'network_reference', pointer: '/properties/a' },
+      { ...fault, tool: 'half', part: 'outputSchema', reason: 'dangling_reference', pointer: '' },
     ]);
+  });
+  it('are told once, and offered as soon as they are mended', async () => {
+    const before = demo.tools;
+    const good = tool('dangling', { inputSchema: { type: 'object' }, outputSchema: { type: 'object' } });
+    demo.tools = before.map((one) => ((one as { name: string }).name === 'dangling' ? good : one));
+    await edge.edge.federation.refresh();
+    expect(await one('dangling')).toMatchObject({ outputSchema: { type: 'object' } });
+    expect((await operator(edge, 'GET', 'tool-integrity')).body.schemaFaults).toHaveLength(2);
+    demo.tools = before;
+    await edge.edge.federation.refresh();
+    expect(await one('dangling')).toBeUndefined();
+    expect((await operator(edge, 'GET', 'tool-integrity')).body.schemaFaults).toHaveLength(3);
   });
   it('are counted by backend and reason when they are at fault', async () => {
     const text = await (await fetch(`${edge.origin}/metrics`)).text();
