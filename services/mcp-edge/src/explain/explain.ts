@@ -119,8 +119,8 @@ async function doorSteps(caller: CallerContext, { settings, limiter }: ExplainWo
     {
       gate: 'authenticate',
       result: 'pass',
-      why: `a token of ${kind === 'agent' ? 'an agent session' : 'a person'} from ${issuer} for ${audience}${until}`,
-      source: { kind: 'token', id: issuer },
+      why: `a token of ${kind === 'agent' ? 'an agent session, signed by this Cortex' : `a person from ${issuer}`} for ${audience}${until}`,
+      source: { kind: 'token', id: kind === 'agent' ? (caller.session?.sid ?? null) : issuer },
     },
   ];
   const left = await limiter.left(caller);
