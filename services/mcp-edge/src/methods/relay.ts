@@ -12,24 +12,22 @@ export interface RelayOptions {
   readonly client: ClientSaid;
   /** Takes one JSON-RPC message. */
   readonly send: (message: string) => void;
-  readonly closeStream?: () => void;
 }
 
 /** What a backend says while it works, to the client that asked to hear it. */
 export class Relay implements CallEvents {
   readonly progress?: NonNullable<CallEvents['progress']>;
   readonly log?: NonNullable<CallEvents['log']>;
-  readonly closeStream?: () => void;
   readonly #valves: Valve[] = [];
 
   /** Undefined for a client that asked for nothing. */
   static wanted(options: RelayOptions): Relay | undefined {
-    const { meta, client, closeStream } = options;
-    const any = meta.progress_token !== undefined || client.log_level !== undefined || closeStream !== undefined;
+    const { meta, client } = options;
+    const any = meta.progress_token !== undefined || client.log_level !== undefined;
     return any ? new Relay(options) : undefined;
   }
 
-  private constructor({ meta, client, send, closeStream }: RelayOptions) {
+  private constructor({ meta, client, send }: RelayOptions) {
     const { progress_token: token } = meta;
     const { log_level: level } = client;
     if (token !== undefined) {
@@ -43,7 +41,6 @@ export class Relay implements CallEvents {
         if (LEVELS.indexOf(entry.level) >= least) valve.put(notification('message', entry));
       };
     }
-    if (closeStream !== undefined) this.closeStream = closeStream;
   }
 
   /** Nothing follows the answer. */
