@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@cortex/testing';
 import { backendEnv, json, type TestBackend, testBackend } from '../testing/backend.js';
@@ -43,8 +44,8 @@ describe('a call of a backend with an idempotency key', () => {
 
   it.each([
     ['timed out', () => undefined],
-    ['lost its connection', (_: unknown, res: { destroy(): void }) => res.destroy()],
-    ['got an answer that is none', (_: unknown, res: { end(text: string): void }) => res.end('<html>')],
+    ['lost its connection', (_: unknown, res: ServerResponse) => void res.destroy()],
+    ['got an answer that is none', (_: unknown, res: ServerResponse) => void res.end('<html>')],
   ])('that %s is never sent again: its outcome is unknown', async (how, handler) => {
     demo.answers['save'] = handler as never;
     const before = saves();
