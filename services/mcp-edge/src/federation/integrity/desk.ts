@@ -76,12 +76,7 @@ export class IntegrityDesk {
       schemaFaults: [...this.options.federation.shelves.values()].flatMap(({ backend, badSchemas }) =>
         badSchemas.map((fault) => ({ backend: backend.id, ...fault })),
       ),
-      notes: [
-        ...(policy.mode === 'warn' ? ['mode warn: a changed tool is served at once'] : []),
-        ...why.map((text) => `degraded: ${text}`),
-        ...(keys.signing === 'none' ? ['unsigned: whoever can write to the log can approve'] : []),
-        ...(keys.signing === 'self-signed' ? ['self-signed: whoever has this host can approve'] : []),
-      ],
+      notes: [...integrity.warnings, ...why.map((text) => `degraded: ${text}`)],
     };
   }
 

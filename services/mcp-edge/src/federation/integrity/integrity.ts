@@ -68,6 +68,16 @@ export class Integrity {
     return new Map([...this.#known].flatMap(([id, { degraded }]) => (degraded === undefined ? [] : [[id, degraded]])));
   }
 
+  /** What an operator should know about how approvals are kept here. */
+  get warnings(): string[] {
+    const { signing } = this.options.keys;
+    return [
+      ...(this.policy.mode === 'warn' ? ['mode warn: a changed tool is served at once'] : []),
+      ...(signing === 'none' ? ['unsigned: whoever can write to the log can approve'] : []),
+      ...(signing === 'self-signed' ? ['self-signed: whoever has this host can approve'] : []),
+    ];
+  }
+
   /** By backend, as of its last review here. */
   get states(): ReadonlyMap<string, CatalogState> {
     return new Map([...this.#known].map(([id, { state }]) => [id, state]));
@@ -82,6 +92,7 @@ export class Integrity {
 
   /** Never throws: whatever goes wrong, the answer is what may be offered all the same. */
   readonly review: Review = async (backend, declared) => {
+    if (this.#known.size === 0) for (const warning of this.warnings) this.#tell('warn', {}, warning);
     const observed = this.#reviewable(backend, declared);
     const known = this.#of(backend.id);
     try {
