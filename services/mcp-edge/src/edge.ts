@@ -218,7 +218,7 @@ export class Edge {
       recordRequest,
       answer: answers,
       takePermit: (caller) => limiter.take(caller),
-      instructions: () => instructionsText(name, catalog),
+      instructions: () => instructionsText(name, catalog, federation),
     };
     const shared = { catalog, lists, runCall, methods, answers, authenticator, recordRequest };
     const long = (this.long = new LongAnswers(answers, settings.CORTEX_SSE_KEEPALIVE_MS));

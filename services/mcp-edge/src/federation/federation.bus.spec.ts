@@ -86,8 +86,11 @@ describe('the tools of a backend', () => {
   });
 
   it('P29 go when the backend is away, while the rest stays, and come back by themselves', async () => {
+    const told = async () => String((await edge.ask('server/discover')).body.result.instructions);
+    expect(await told()).toContain('Federated backends: demo.');
     await demo.shut();
     await edge.edge.federation.refresh();
+    expect(await told()).toContain('Federated backends: none yet.');
     expect((await names(writer)).filter((name) => name.startsWith('demo_'))).toEqual([]);
     expect(await names(writer)).toContain('whoami');
     await demo.open();

@@ -1,14 +1,19 @@
+import type { Federation } from '../federation/federation.js';
 import type { CatalogReader } from '../seams.js';
 
 /** The text of `server/discover` and `initialize`, in the order of gateway section 5.5. */
-export function instructionsText(name: string, catalog: CatalogReader): string {
+export function instructionsText(
+  name: string,
+  catalog: CatalogReader,
+  federation: Pick<Federation, 'complete' | 'shelves'>,
+): string {
   const builtins = catalog
     .all()
     .filter((tool) => tool.announced.builtin)
     .map((tool) => tool.name);
   return [
     `${name} is one MCP server in front of many applications and Cortex's own services; every call is made in your own name and recorded.`,
-    'Federated backends: none yet.',
+    `Federated backends: ${backendsOf(federation).join(', ') || 'none yet'}.`,
     `Tools of a backend are named <id>_<tool>. Built-in tools: ${builtins.join(', ') || 'none'}.`,
     "Cortex's own tools have bare names; find one with search_tool_bm25 or list_my_tools.",
     'The header X-Cortex-Backends shrinks the lists; it is not an access control.',
@@ -17,3 +22,7 @@ export function instructionsText(name: string, catalog: CatalogReader): string {
     "Stay with the tools that the user's task needs.",
   ].join('\n');
 }
+
+/** Those that answer; all that are configured while that is not known yet. */
+const backendsOf = ({ complete, shelves }: Pick<Federation, 'complete' | 'shelves'>): string[] =>
+  [...shelves].filter(([, { healthy }]) => !complete || healthy === true).map(([id]) => id);

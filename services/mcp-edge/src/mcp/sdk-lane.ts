@@ -181,7 +181,7 @@ export class SdkLane {
   }
 
   #server(context: McpRequestContext): Server {
-    const { settings, catalog, lists, methods } = this.options;
+    const { settings, catalog, lists, methods, federation } = this.options;
     const passage = context.authInfo?.extra?.['passage'] as Passage;
     const { exchange } = passage;
     const { name, version } = serverInfo(settings);
@@ -196,7 +196,7 @@ export class SdkLane {
           logging: {},
           completions: {},
         },
-        instructions: instructionsText(name, catalog),
+        instructions: instructionsText(name, catalog, federation),
         cacheHints: {
           'server/discover': { ttlMs: LIST_TTL_MS, cacheScope: 'private' },
           'tools/list': hint,

@@ -9,7 +9,7 @@ import { isObject, type ModernRequest } from './envelope.js';
 export interface Watched {
   readonly catalog: Catalog;
   readonly methods: Pick<Methods, 'knows' | 'view'>;
-  readonly federation: Pick<Federation, 'onChange' | 'onResourceUpdated'>;
+  readonly federation: Pick<Federation, 'complete' | 'shelves' | 'onChange' | 'onResourceUpdated'>;
 }
 
 /** Tells changes of what this caller sees, and no others; returns the way to stop. Source: gateway, section 9. */
