@@ -111,6 +111,8 @@ describe('a usage record', () => {
   it('with neither cost nor tokens is not recorded when it is an estimate, and is when the provider reports it', async () => {
     const { session, project } = await fresh();
     expect(await billing.use(session, { key: 'k', model: 'x' })).toEqual({ recorded: false, cost_usd: null });
+    const priced = { key: 'p', model: 'claude-opus-4-1', input_tokens: 0, output_tokens: 0 };
+    expect(await billing.use(session, priced)).toEqual({ recorded: false, cost_usd: null });
     expect(await todayOf(project)).toEqual({ total: 0, entries: 0 });
     const reported = { key: 'k', model: 'x', source: 'gateway', num_turns: 3 };
     expect(await billing.use(session, reported)).toEqual({ recorded: true, cost_usd: null });

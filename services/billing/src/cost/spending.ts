@@ -50,7 +50,7 @@ export async function recordSpending(ctx: ToolContext, spending: Spending, field
   const session = await findSession(ctx, whose, session_id);
   if (session === undefined) throw notFound(field, 'names no session', 'open one with: cortex session open');
   const priced = priceOf(ctx, spending, session);
-  const isEmpty = priced.cost_usd === null && Object.values(tokens).every((count) => count === 0);
+  const isEmpty = !priced.cost_usd && Object.values(tokens).every((count) => count === 0);
   if (priced.source === 'estimate' && isEmpty) return { recorded: false, cost_usd: null };
   const entry: CostEvent['data'] = {
     entry_id: ctx.newId('cost'),

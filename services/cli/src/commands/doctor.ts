@@ -84,12 +84,19 @@ function namespaces(): string {
   return 'allowed, so that root can start PostgreSQL';
 }
 
+/** Written by people, and no secret: the home itself keeps others out. */
+const PLAIN = ['prices.json', 'budget.json'];
+
 function permissions(home: Home): string {
   if (!existsSync(home.dir)) return `${home.dir} is not there yet; \`up\` makes it`;
   accessSync(home.dir, constants.R_OK | constants.W_OK | constants.X_OK);
   const open = (path: string) => existsSync(path) && (statSync(path).mode & 0o077) !== 0;
   const config = join(home.dir, 'config');
-  const files = existsSync(config) ? readdirSync(config).map((name) => join(config, name)) : [];
+  const files = existsSync(config)
+    ? readdirSync(config)
+        .filter((name) => !PLAIN.includes(name))
+        .map((name) => join(config, name))
+    : [];
   const wrong = [home.dir, config, ...files].filter(open);
   if (wrong.length > 0)
     throw new CliError(`others may read ${wrong.join(', ')}; use: chmod go= '${wrong.join("' '")}'`);

@@ -40,7 +40,8 @@ type Name = (typeof WITH_VALUE)[number];
  * message may begin with `--`.
  */
 export function readFlags(argv: readonly string[], env: NodeJS.ProcessEnv): SignalFlags | null {
-  if (argv.length === 0) return null;
+  // Without a word and without a waitpoint in the environment there is nothing to signal; with one, the job is done.
+  if (argv.length === 0 && !(env['CORTEX_SIGNAL_ID'] && env['CORTEX_SIGNAL_SECRET'])) return null;
   const given: Partial<Record<Name, string>> = {};
   let spool = true;
   for (let i = 0; i < argv.length; i++) {

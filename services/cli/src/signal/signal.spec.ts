@@ -86,6 +86,10 @@ describe('the flags', () => {
     for (const [words, problem] of refusals) expect(() => read(...words)).toThrow(problem);
     expect(() => readFlags(['--status', 'ok'], {})).toThrow(SignalUsageError);
   });
+  it('need not be there where the environment names the waitpoint', () => {
+    const env = { CORTEX_SIGNAL_ID: 'wp_1', CORTEX_SIGNAL_SECRET: 'f'.repeat(32) };
+    expect(readFlags([], env)).toMatchObject({ id: 'wp_1', status: 'ok' });
+  });
   it('ask for help by --help, -h or by not being there', () => {
     for (const words of [[], ['-h'], ['--status', 'ok', '--help']]) expect(readFlags(words, {})).toBeNull();
   });

@@ -98,7 +98,9 @@ function deniedByPolicy(tool: string, verdict: Verdict) {
       ? 'propose it to a person instead'
       : verdict.source.startsWith('preset:')
         ? 'leave the mode first'
-        : 'ask an admin of the workspace to change the rule';
+        : verdict.source.startsWith('managed:')
+          ? 'ask who runs Cortex to change the managed policy'
+          : 'ask an admin of the workspace to change the rule';
   const problem = `${tool} is denied by the guard rail${about} (${verdict.source})`;
   return permissionDenied(undefined, problem, fix, { reason: 'denied_by_policy' });
 }
