@@ -258,6 +258,7 @@ export class Edge {
         views: this.views,
       }),
       bus,
+      instances: catalog.instances,
       runCall,
       limiter,
       records,

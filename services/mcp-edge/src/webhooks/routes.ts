@@ -13,6 +13,7 @@ import {
 } from '@cortex/contracts';
 import { argumentsOf } from '@cortex/service-kit';
 import { z } from 'zod';
+import type { Instances } from '../catalog/instances.js';
 import { publicError } from '../calls/refusals.js';
 import { type CallerContext, type CallMeta, type Cancellation, MODERN, type RunCall } from '../seams.js';
 import { type Reply, replyOf, succeeded } from './reply.js';
@@ -22,6 +23,7 @@ type Body = Record<string, unknown>;
 /** What a route may use of the edge. */
 export interface RouteWorld {
   readonly bus: Bus;
+  readonly instances: Pick<Instances, 'hold'>;
   readonly runCall: RunCall;
 }
 
@@ -95,9 +97,9 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     maxBytes: BODY_BYTES,
     session: 'known',
     isCall: false,
-    async serve({ body, caller }, { bus }) {
+    async serve({ body, caller }, world) {
       const args = { ...body, sessionId: caller.scope.session_id };
-      return succeeded(await askService(bus, 'billing', 'command', 'record_usage', asked(caller, args)));
+      return succeeded(await askService(world, 'billing', 'command', 'record_usage', asked(caller, args)));
     },
   },
   '/webhook/devices': {
@@ -106,11 +108,11 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     maxBytes: 0,
     session: 'optional',
     isCall: false,
-    async serve({ caller }, { bus }) {
+    async serve({ caller }, world) {
       inGroup(caller, 'cortex-core');
       // A machine that is not open to a session does not exist for it.
       const args = { reachable: caller.session !== undefined };
-      const all = await askService(bus, 'remote-ops', 'query', 'devices', asked(caller, args));
+      const all = await askService(world, 'remote-ops', 'query', 'devices', asked(caller, args));
       const online = (all as { devices: { name: string; online: boolean }[] }).devices.filter((one) => one.online);
       return { status: 200, body: { devices: online.map(({ name }) => name) } };
     },
@@ -176,7 +178,7 @@ function toolCall(body: Body): Call {
 }
 
 /** The waitpoint's own secret is the whole credential, so nothing but the fields of a signal is passed on. */
-async function signal(body: Body, { bus }: RouteWorld): Promise<Reply> {
+async function signal(body: Body, world: RouteWorld): Promise<Reply> {
   const text = (name: string): string | undefined => (typeof body[name] === 'string' ? body[name] : undefined);
   const { data } = body;
   const args = {
@@ -188,7 +190,7 @@ async function signal(body: Body, { bus }: RouteWorld): Promise<Reply> {
   };
   try {
     const who = { principal: SIGNALLER, scope: {}, workspace_id: null };
-    const reply = await askService(bus, 'waitpoint', 'command', 'signal', { ...who, args });
+    const reply = await askService(world, 'waitpoint', 'command', 'signal', { ...who, args });
     const { http, body: said } = reply as { http: number; body: object };
     return { status: http, body: said };
   } catch (error) {
@@ -210,24 +212,32 @@ const asked = ({ principal, scope, caller_hash, session }: CallerContext, args: 
 
 /** A question or command in the caller's name. The words of the bus name subjects; whoever asks here is told of the service. */
 async function askService(
-  bus: Bus,
+  { bus, instances }: RouteWorld,
   service: ServiceName,
   kind: 'query' | 'command',
   name: string,
   request: Asked,
 ): Promise<unknown> {
+  // The bus tells nobody of an instance that was killed with the question in hand.
+  const gone = Promise.withResolvers<never>();
+  const letGo = instances.hold(service, () => gone.reject(unknownOutcome(service)));
   try {
     const common = { v: 1, call_id: randomUUID(), deadline_ms: ASK_MS } as const;
-    return (await ask(bus, subjects[kind](service, name), { ...common, ...request })).data;
+    const asked = ask(bus, subjects[kind](service, name), { ...common, ...request });
+    return (await Promise.race([asked, gone.promise])).data;
   } catch (error) {
     const outcome = isCortexError(error) ? error.details?.['outcome'] : undefined;
     if (outcome === 'not_sent')
       throw unavailable(undefined, `${service} is away and nothing was changed`, 'try again in a moment');
-    if (outcome === 'unknown')
-      throw unavailable(undefined, `${service} gave no answer, and what it did is unknown`, 'send the same once more');
+    if (outcome === 'unknown') throw unknownOutcome(service);
     throw error;
+  } finally {
+    letGo();
   }
 }
+
+const unknownOutcome = (service: ServiceName) =>
+  unavailable(undefined, `${service} gave no answer, and what it did is unknown`, 'send the same once more');
 
 /** A session's route is of no use to a session that was started without the group; the server's secret alone has none. */
 function inGroup({ session }: CallerContext, group: string): void {
