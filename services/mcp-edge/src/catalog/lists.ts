@@ -20,6 +20,8 @@ const SEARCH_MODE_ONLY = new Set(['find_tools']);
 const KNOWS_OUTPUT_SCHEMA = new Set<Revision>([MODERN, '2025-11-25', '2025-06-18']);
 const BYTES = 32 * 1024 * 1024;
 const TTL_MS = 60_000;
+/** How long the forms of schemas may be worked on at a stretch after a change. */
+const SLICE_MS = 5;
 /** A list made before every announcement was told must not be kept by a client. */
 const TTL_INCOMPLETE_MS = 1_000;
 
@@ -42,6 +44,9 @@ export class PreparedLists {
   readonly #buffers = new Map<string, Buffer>();
   /** Tools that have no form in a profile, by `<profile> <name>`: told once, counted while they are there. */
   readonly #omitted = new Map<string, EdgeTool>();
+  /** Profiles that lists were asked in, or will be: a few at most, since there are few steps. */
+  readonly #profiles: Set<string>;
+  #warming: NodeJS.Immediate | undefined;
   #bytes = 0;
   #version = 0;
   #complete = false;
@@ -50,7 +55,11 @@ export class PreparedLists {
     private readonly catalog: Catalog,
     private readonly serverInfo: string,
     private readonly options: PreparedListsOptions = {},
-  ) {}
+  ) {
+    const { fallback, rules } = options.defaults ?? NO_DEFAULTS;
+    this.#profiles = new Set([fallback, ...rules.map(({ profile }) => profile)]);
+    catalog.onChange(() => this.#warm());
+  }
 
   /** The whole `result` object. `options` have passed `listFault`. */
   get(caller: CallerContext, revision: Revision, options: ListOptions = {}): Buffer {
@@ -65,6 +74,7 @@ export class PreparedLists {
       this.#buffers.set(key, known);
       return known;
     }
+    this.#profiles.add(profile);
     const made = this.#make(caller, family, profile, options);
     this.#buffers.set(key, made);
     this.#bytes += made.length;
@@ -129,6 +139,24 @@ export class PreparedLists {
     if (family === 'x' || search) return write(form.input, undefined);
     if (family === 'm' || form.output === undefined) return form.changed ? write(form.input, form.output) : full;
     return write(form.input, wraps ? wrapOutput(form.output) : form.output);
+  }
+
+  /** Works out the forms of what changed before a list asks for them, in slices: nobody waits for two thousand schemas. */
+  #warm(): void {
+    clearImmediate(this.#warming);
+    const profiles = [...this.#profiles].filter((profile) => profile !== ORIGINAL);
+    const work = this.catalog
+      .all()
+      .flatMap(({ listing }) => profiles.map((profile) => [listing.schemas, profile] as const));
+    const slice = (): void => {
+      const until = performance.now() + SLICE_MS;
+      for (let next = work.pop(); next !== undefined; next = work.pop()) {
+        formOf(...next);
+        if (performance.now() > until) break;
+      }
+      if (work.length > 0) this.#warming = setImmediate(slice).unref();
+    };
+    slice();
   }
 
   #tell(tool: EdgeTool, profile: string, why: string): void {

@@ -26,6 +26,8 @@ export function checkSchema(text: string, value: unknown, kind: 'input' | 'outpu
   try {
     return checked(text, value, kind);
   } catch (error) {
+    if (error instanceof RangeError)
+      return { fault: { pointer: '', reason: 'too_deep', detail: 'it is too deep to be read' } };
     if (!(error instanceof SchemaFault)) throw error;
     const { pointer, reason, detail } = error;
     return { fault: { pointer, reason, detail } };

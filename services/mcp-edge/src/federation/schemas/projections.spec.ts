@@ -355,3 +355,17 @@ describe('the type of the root', () => {
     (profile) => expect(projected(schema, profile)).toMatchObject({ type: 'object' }),
   );
 });
+
+it.each(KNOWN_PROFILES)(
+  'T95 %s has an answer to a chain of references that is as long as a document may be',
+  (profile) => {
+    const links = Array.from({ length: 950 }, (_, i) => [`l${i}`, { allOf: [{ $ref: `#/$defs/l${i + 1}` }] }]);
+    const schema = {
+      type: 'object',
+      $ref: '#/$defs/l0',
+      $defs: { ...Object.fromEntries(links), l950: { minProperties: 1 } },
+    };
+    expect(checkSchema(JSON.stringify(schema), schema, 'input')).not.toHaveProperty('fault');
+    expect(project(JSON.stringify(schema), profile, 'input')).toBeDefined();
+  },
+);

@@ -19,6 +19,8 @@ export function project(text: string, profile: string, kind: 'input' | 'output')
     // A step's result may be larger than what a document may be.
     if (error instanceof Unprojectable) return { omitted: error.message };
     if (error instanceof SchemaFault) return { omitted: error.detail };
+    // No schema costs the list, not even one that overflows whoever reads it.
+    if (error instanceof RangeError) return { omitted: 'it is too deep to be read' };
     throw error;
   }
   if (draft.schema === schema) return { text, changed: false };
