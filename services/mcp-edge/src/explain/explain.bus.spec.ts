@@ -165,6 +165,14 @@ describe('an explanation', () => {
     ]);
   });
 
+  it('of a token for another audience says what the issuer has to write', async () => {
+    const said = await explained('sample_echo', await token({ aud: 'account' }));
+    expect(said.steps[0]?.fix).toEqual({
+      text: `have the issuer write ${edge.url} into aud`,
+      who: ['an admin of the issuer'],
+    });
+  });
+
   it('of a token of another pool says so, and what is behind it', async () => {
     const said = await explained('sample_echo', await token({ pool: 'red' }), { text: 'x' });
     expect(step(said, 'pool')).toMatchObject({ result: 'refuse', source: { kind: 'claim', id: 'pool' } });

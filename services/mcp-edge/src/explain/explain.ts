@@ -1,4 +1,4 @@
-import { AUTH_REFUSALS, isRefusal } from '@cortex/auth';
+import { AUTH_REFUSALS, type AuthReason, isRefusal } from '@cortex/auth';
 import { INVALID_SPAN_CONTEXT, trace } from '@opentelemetry/api';
 import { beginCall, type CallContext, type Refusal } from '../calls/call-context.js';
 import { missingBaseline } from '../calls/gates/baseline.gate.js';
@@ -9,6 +9,7 @@ import { callId, randomHex16 } from '../calls/ids.js';
 import type { ConfirmationRequest } from '../guard/confirmation.js';
 import type { RateLimiter } from '../ratelimit/rate-limiter.js';
 import { type Authenticator, type CallerContext, Cancellation, MODERN } from '../seams.js';
+import type { Settings } from '../settings.js';
 import { passed, sourceOf, whoCan } from './words.js';
 
 /** One call that is asked about and not made. */
@@ -76,7 +77,7 @@ export async function explain(question: ExplainQuestion, world: ExplainWorld): P
   const as_of = { at: new Date().toISOString(), catalog_version: catalog.version };
   const caller = await world.authenticator.examine(question.token);
   if (isRefusal(caller)) {
-    const steps = [tokenRefused(caller.refused)];
+    const steps = [tokenRefused(caller.refused, world.settings)];
     return { tool: question.tool, caller: null, listed: false, callable: 'no', steps, as_of };
   }
   const door = await doorSteps(caller, world);
@@ -100,15 +101,38 @@ export async function explain(question: ExplainQuestion, world: ExplainWorld): P
   };
 }
 
-const tokenRefused = (reason: keyof typeof AUTH_REFUSALS): ExplainStep => ({
+/** What helps against a refusal of a token that no new one from the same place would be spared. */
+const tokenFixes = (settings: Settings): Partial<Record<AuthReason, { text: string; who: readonly string[] }>> => {
+  const issuerAdmin = ['an admin of the issuer'];
+  const operator = ['an operator'];
+  return {
+    audience: { text: `have the issuer write ${settings.audience} into aud`, who: issuerAdmin },
+    issuer: { text: `get one from ${settings.OAUTH_ISSUER}, the only issuer here`, who: ['the caller'] },
+    alg: {
+      text: `allow its algorithm in OAUTH_ALLOWED_ALGS, now ${settings.OAUTH_ALLOWED_ALGS.join(' ')}`,
+      who: operator,
+    },
+    unknown_key: { text: `see whether ${settings.jwksUrl} has the key of its kid (OAUTH_JWKS_URL)`, who: operator },
+    not_yet_valid: { text: 'set the clocks of issuer and server', who: operator },
+    no_jti: { text: 'have the issuer write a jti, or set OAUTH_REQUIRE_JTI=false', who: issuerAdmin },
+    introspection: {
+      text: 'see whether the issuer can be reached, and the OAUTH_INTROSPECT_ variables',
+      who: operator,
+    },
+    view_behind: { text: 'try again in a moment', who: ['the caller'] },
+    session_closed: { text: 'open another session: cortex session open', who: ['the caller'] },
+  };
+};
+
+const tokenRefused = (reason: AuthReason, settings: Settings): ExplainStep => ({
   gate: 'authenticate',
   result: 'refuse',
   why: AUTH_REFUSALS[reason],
   source: { kind: 'token', id: reason },
-  fix:
-    reason === 'introspection' || reason === 'view_behind'
-      ? { text: 'try again when it can be asked', who: ['an operator'] }
-      : { text: 'log in again, or get another token from the issuer', who: ['the caller'] },
+  fix: tokenFixes(settings)[reason] ?? {
+    text: 'log in again, or get another token from the issuer',
+    who: ['the caller'],
+  },
 });
 
 /** Steps 5 to 8 of a request: the token, the permits, the pool, the baseline. */
