@@ -1,8 +1,7 @@
 import type { FederatedCatalog } from '../federation/types.js';
-import { isObject } from '../mcp/envelope.js';
+import { isObject, RPC } from '../mcp/envelope.js';
 import { badParams, refused, unknownPrompt } from './faults.js';
 import { type Item, promptOf, referredTo } from './items.js';
-import { RPC } from '../mcp/envelope.js';
 import type { Json } from './types.js';
 
 const MAX_VALUES = 100;

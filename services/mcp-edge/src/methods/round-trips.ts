@@ -1,6 +1,5 @@
 import { type Sealer, SealError } from '@cortex/auth';
-import { sha256Hex } from '@cortex/contracts';
-import { CortexError } from '@cortex/contracts';
+import { type CortexError, sha256Hex } from '@cortex/contracts';
 import { failure, failureOf } from '../federation/failures.js';
 import { toldBy } from '../federation/provenance.js';
 import type { Backend } from '../federation/types.js';
@@ -63,22 +62,13 @@ export class RoundTrips {
    * it can answer.
    */
   asked(bound: Bound, client: ClientSaid | undefined, value: Json): { inputRequests?: Json; requestState?: string } {
-    const { backend, caller } = bound;
-    const { inputRequests, requestState } = value;
-    const questions = questionsOf(inputRequests, client?.capabilities ?? {});
-    const empty = Object.keys(questions instanceof Object ? questions : {}).length === 0;
-    const why =
-      typeof questions === 'string'
-        ? questions
-        : requestState !== undefined && typeof requestState !== 'string'
-          ? 'its requestState is no text'
-          : empty && requestState === undefined
-            ? 'it asks for input and says not for which'
-            : undefined;
-    if (why !== undefined || typeof questions === 'string') {
-      this.log.warn({ backend: backend.id, item: bound.item, why }, 'a backend sent an invalid response');
-      throw failureOf(backend, { kind: 'invalid', why: why ?? '' }, bound.method, toldBy(backend, caller));
-    }
+    const { requestState } = value;
+    const questions = questionsOf(value['inputRequests'], client?.capabilities ?? {});
+    if (typeof questions === 'string') throw this.#invalid(bound, questions);
+    if (requestState !== undefined && typeof requestState !== 'string')
+      throw this.#invalid(bound, 'its requestState is no text');
+    const empty = Object.keys(questions).length === 0;
+    if (empty && requestState === undefined) throw this.#invalid(bound, 'it asks for input and says not for which');
     const missing = missingCapabilities(questions, client?.capabilities ?? {});
     if (missing !== undefined)
       throw failure(
@@ -90,8 +80,13 @@ export class RoundTrips {
       );
     return {
       ...(!empty && { inputRequests: questions }),
-      ...(typeof requestState === 'string' && { requestState: this.#seal(bound, requestState) }),
+      ...(requestState !== undefined && { requestState: this.#seal(bound, requestState) }),
     };
+  }
+
+  #invalid({ backend, item, method, caller }: Bound, why: string): CortexError {
+    this.log.warn({ backend: backend.id, item, why }, 'a backend sent an invalid response');
+    return failureOf(backend, { kind: 'invalid', why }, method, toldBy(backend, caller));
   }
 
   #seal(bound: Bound, state: string): string {
