@@ -41,19 +41,26 @@ export class TokenCache<T extends CachedToken> {
     return this.#entries.size;
   }
 
+  /** Whether `get` would answer at once with what it has verified. */
+  knows(token: string): boolean {
+    const entry = this.#entries.get(hash('sha256', token, 'base64'));
+    return entry !== undefined && !(entry.value instanceof Promise) && this.#isFresh(entry, entry.value);
+  }
+
   /** No promise on a hit: an ordinary call must not wait a turn for what is known. */
   get(token: string): T | AuthRefusal | Promise<T | AuthRefusal> {
     const key = hash('sha256', token, 'base64');
     const entry = this.#entries.get(key);
     if (entry === undefined) return this.#verify(key, token);
     if (entry.value instanceof Promise) return entry.value;
+    if (this.#isFresh(entry, entry.value)) return entry.value;
+    this.#entries.delete(key);
+    return this.#verify(key, token);
+  }
+
+  #isFresh({ verifiedAt }: Entry<T>, { exp }: T): boolean {
     const now = this.#options.now();
-    const { exp } = entry.value;
-    if (now - entry.verifiedAt >= this.#options.maxAgeMs || (exp + this.#options.skewSeconds) * 1000 <= now) {
-      this.#entries.delete(key);
-      return this.#verify(key, token);
-    }
-    return entry.value;
+    return now - verifiedAt < this.#options.maxAgeMs && (exp + this.#options.skewSeconds) * 1000 > now;
   }
 
   /** The key left the issuer's set: its tokens are looked at again. */

@@ -225,6 +225,14 @@ describe('failed authentications', () => {
     const elsewhere = req({ authorization: `Bearer ${await token()}` }, '/mcp', '10.0.0.9');
     expect(caller(await auth.authenticate(elsewhere, 'mcp')).sub).toBe('alice');
   });
+  it('shut out nobody at the same address whose token is known to be good', async () => {
+    const { auth } = edge({ CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE: '3' });
+    const good = await token();
+    expect(caller(await ask(auth, good)).sub).toBe('alice');
+    for (let i = 0; i < 4; i++) await ask(auth, 'x.y.z');
+    expect(caller(await ask(auth, good)).sub).toBe('alice');
+    expect(refusal(await ask(auth, await token({ sub: 'bob' }))).status).toBe(429);
+  });
 });
 
 it('a scope hierarchy that cannot be read is a bad variable, named at the start', () => {

@@ -130,8 +130,9 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     (req: IncomingMessage, resource: ResourceKind) =>
     (refusal: AuthRefusal): HttpRefusal => {
       if (refusal.refused === 'view_behind') return behind(refusal);
-      // That we cannot ask the issuer is no failure of the caller's.
-      if (refusal.refused !== 'introspection') limiter.count(clientIp(req, settings.CORTEX_TRUSTED_PROXY_HOPS));
+      // That we cannot ask the issuer is no failure of the caller's, and whoever shows a token that was good guesses nothing.
+      if (refusal.refused !== 'introspection' && refusal.refused !== 'session_closed')
+        limiter.count(clientIp(req, settings.CORTEX_TRUSTED_PROXY_HOPS));
       onRefused(refusal.refused);
       return challenges.unauthorized(req, resource, refusal);
     };
@@ -191,7 +192,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   return {
     authenticate(req, resource) {
       const wait = limiter.wait(clientIp(req, settings.CORTEX_TRUSTED_PROXY_HOPS));
-      if (wait > 0) return tooManyFailures(wait);
+      // Who guesses must not shut out who stands beside him at the same address with a good token.
+      if (wait > 0 && !tokens.knows(bearerIn(req.headers.authorization))) return tooManyFailures(wait);
       const dev = bypass(req);
       if (dev !== null) {
         log('warn', 'a request used the development bypass', { path: req.url?.split('?', 1)[0] });
