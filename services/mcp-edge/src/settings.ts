@@ -30,11 +30,11 @@ export interface Settings extends EdgeEnvironment {
   readonly webhookToken: string | undefined;
   /** Opens the routes of operators; without one they are off. */
   readonly adminSecret: string | undefined;
-  /** With which approvals of definitions are signed and verified. */
-  readonly baselineKeys: Keys;
   /** 32 bytes. */
   readonly stateKey: Uint8Array;
   readonly version: string;
+  /** Who signs the approvals of definitions. */
+  readonly baselineKeys: Keys;
   /** What of the backends can be served, and what there is to say about the rest. */
   readonly federation: Pick<ConfiguredBackends, 'backends' | 'skipped' | 'warnings'>;
 }
@@ -83,12 +83,7 @@ export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settin
   if (stateKey === undefined) faults.push('CORTEX_STATE_KEY is missing; set it to 32 random bytes in base64');
   const { faults: backendFaults, ...federation } = configuredBackends({ ...env, production }, { ...env });
   faults.push(...backendFaults);
-  let baselineKeys: Keys = { signing: 'none' };
-  try {
-    baselineKeys = keysOf(env.CORTEX_BASELINE_PRIVATE_KEY, env.CORTEX_BASELINE_PUBLIC_KEY);
-  } catch (error) {
-    faults.push(error instanceof Error ? error.message : String(error));
-  }
+  const baselineKeys = baselineKeysOf(env, faults);
   if (faults.length > 0 || auditHashKey === undefined || stateKey === undefined) throw startFault(faults);
   return {
     ...env,
@@ -110,6 +105,15 @@ export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settin
     federation,
     baselineKeys,
   };
+}
+
+function baselineKeysOf(env: EdgeEnvironment, faults: string[]): Keys {
+  try {
+    return keysOf(env.CORTEX_BASELINE_PRIVATE_KEY, env.CORTEX_BASELINE_PUBLIC_KEY);
+  } catch (error) {
+    faults.push((error as Error).message);
+    return { signing: 'none' };
+  }
 }
 
 /** All three or none: with a part of them somebody would believe that revoked tokens are refused. */

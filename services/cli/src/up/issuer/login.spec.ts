@@ -29,7 +29,10 @@ describe('a login', () => {
   });
 
   it('gives the scopes that were asked for and are known, and no other', async () => {
-    const { tokens } = await issuer.login({ scope: 'mcp:cortex:read mcp:cortex:all offline_access', prompt: 'consent' });
+    const { tokens } = await issuer.login({
+      scope: 'mcp:cortex:read mcp:cortex:all offline_access',
+      prompt: 'consent',
+    });
     expect(tokens.scope).toBe('mcp:cortex:read');
     expect([...(await issuer.verified(tokens.access_token)).scopes]).toEqual(['mcp:cortex:read']);
   });
