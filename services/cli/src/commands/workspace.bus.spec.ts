@@ -110,7 +110,7 @@ describe('what a workspace asks or refuses', () => {
           constraint: { refs: ['main', '!main/x'], max_count: 3 },
           expires_at: expect.any(String),
         },
-        { id: 'r2', scope_type: 'agent', scope_id: 'coder', command_prefix: 'git  push' },
+        { id: 'r2', scope_type: 'agent', scope_id: 'coder', command_prefix: 'git push' },
       ],
     });
     expect((await cortex('show', 'strict')).out).toMatch(/approval mode {2}yolo/);
