@@ -152,8 +152,7 @@ export class EventStore {
           return (await this.#repeated(subject, current, ctx)) ?? { seq: current.seq, events: [], duplicate: false };
         }
       } catch (error) {
-        const repeated = sure ? await this.#repeated(subject, current, ctx) : undefined;
-        if (repeated) return repeated;
+        // A refusal stands, also for the commit that made it so: it keeps an effect outside from being made twice.
         if (sure) throw error;
         events = [];
       }
