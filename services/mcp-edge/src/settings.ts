@@ -1,10 +1,10 @@
 import { mainKey } from '@cortex/auth';
 import { CortexError, failedPrecondition } from '@cortex/contracts';
 import { sessionIssuer } from '@cortex/contracts/session';
+import { transportVerdict } from '@cortex/contracts/transport-policy';
 import type { EdgeEnvironment } from './config.js';
 import { configuredBackends, type ConfiguredBackends } from './federation/backends.js';
 import { type Keys, keysOf } from './federation/integrity/seal.js';
-import { transportVerdict } from './http/transport-policy.js';
 
 const LOOPBACK = new Set(['127.0.0.1', 'localhost', '[::1]']);
 export const isLoopback = (hostname: string): boolean => LOOPBACK.has(hostname);

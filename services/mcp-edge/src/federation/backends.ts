@@ -1,5 +1,5 @@
 import { ACTION_CLASSES, type ActionClass } from '@cortex/contracts';
-import { transportVerdict } from '../http/transport-policy.js';
+import { transportVerdict } from '@cortex/contracts/transport-policy';
 import type { Backend, TokenMode } from './types.js';
 
 /** The variables of all backends together; the others are `CORTEX_BACKEND_<ID>_…`. */
