@@ -11,25 +11,33 @@ import { startProgram } from './processes.js';
 import { listOf, type Door } from './request.js';
 import { send } from './send.js';
 
-/** An edge and one service beside it, each a process of its own, wired by the launcher's own parts. */
-export interface EdgeWith extends AsyncDisposable {
+/** An edge as a process of its own, wired by the launcher's own parts. */
+export interface Edge extends AsyncDisposable {
   ground: Ground;
   door: Required<Door>;
   edge: number;
-  service: number;
   sink: number;
+  /** What the other processes of this ground are given too. */
+  settings: NodeJS.ProcessEnv;
+  /** Resolves when the edge is ready and lists this tool. */
+  lists(this: void, tool: string): Promise<void>;
+}
+
+/** The same with one service beside it, whose tool it lists. */
+export interface EdgeWith extends Omit<Edge, 'settings' | 'lists'> {
+  service: number;
 }
 
 const READY_MS = 30_000;
 
-/** `program` runs the service and is given `argv`; `tool` is one of its tools, whose listing is waited for. */
-export async function startEdgeWith(
-  definition: ServiceDefinition,
-  program: { file: string; argv: string[]; tool: string },
-  env: Record<string, string> = {},
-): Promise<EdgeWith> {
+/** `scopes` are those of the token that comes with it; without them it is the owner's. */
+export async function startEdge(
+  services: readonly ServiceDefinition[],
+  env: Record<string, string>,
+  scopes?: string,
+): Promise<Edge> {
   await using stack = new AsyncDisposableStack();
-  const ground = stack.use(await startGround([mcpEdgeService, definition]));
+  const ground = stack.use(await startGround([mcpEdgeService, ...services]));
   const { home, state, secrets, log } = ground;
   const sink = stack.use(await startProgram('otlp-sink.js'));
   // Everything on as shipped; only the limit of the limiter is out of reach.
@@ -48,23 +56,39 @@ export async function startEdgeWith(
     begin: Promise.resolve(),
   });
   stack.defer(() => edge.kill());
-  const ownEnv = serviceEnvironment([definition.name], home, state, secrets, settings);
-  const service = await startProgram(program.file, program.argv, { env: { ...ownEnv, CORTEX_OPS_PORT: '0' } });
-  stack.use(service);
-  const door = { port, token: makeToken(home, {}) };
-  await until('ready', log('mcp-edge'), async () => (await askReady(`http://127.0.0.1:${port}`)).ready);
-  await until('listing the tool', log('mcp-edge'), async () =>
-    (await send(port, listOf(door).request)).includes(`"${program.tool}"`),
-  );
+  const door = { port, token: makeToken(home, {}, { ...(scopes !== undefined && { scopes }) }) };
   const cleanUp = stack.move();
   return {
     ground,
     door,
     edge: edge.pid,
-    service: service.pid,
     sink: sink.pid,
+    settings,
+    async lists(tool) {
+      await until('ready', log('mcp-edge'), async () => (await askReady(`http://127.0.0.1:${port}`)).ready);
+      await until(`listing ${tool}`, log('mcp-edge'), async () =>
+        (await send(port, listOf(door).request)).includes(`"${tool}"`),
+      );
+    },
     [Symbol.asyncDispose]: () => cleanUp.disposeAsync(),
   };
+}
+
+/** `program` runs the service and is given `argv`; `tool` is one of its tools, whose listing is waited for. */
+export async function startEdgeWith(
+  definition: ServiceDefinition,
+  program: { file: string; argv: string[]; tool: string },
+  env: Record<string, string> = {},
+): Promise<EdgeWith> {
+  await using stack = new AsyncDisposableStack();
+  const { settings, lists, ...running } = stack.use(await startEdge([definition], env));
+  const { home, state, secrets } = running.ground;
+  const ownEnv = serviceEnvironment([definition.name], home, state, secrets, settings);
+  const service = await startProgram(program.file, program.argv, { env: { ...ownEnv, CORTEX_OPS_PORT: '0' } });
+  stack.use(service);
+  await lists(program.tool);
+  const cleanUp = stack.move();
+  return { ...running, service: service.pid, [Symbol.asyncDispose]: () => cleanUp.disposeAsync() };
 }
 
 async function until(what: string, log: string, check: () => Promise<boolean>): Promise<void> {

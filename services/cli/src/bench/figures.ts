@@ -32,6 +32,7 @@ export interface Ratio {
   /** Median over rounds of target / floor of the same round. */
   requests_per_s: number;
   cpu: number;
+  p50: number;
   /** Each round's ratio of requests per second. */
   rounds: number[];
 }
@@ -77,7 +78,13 @@ export function ratio(visits: readonly Visit[], target: string, floor: string, c
   const pairs = [...new Set(visits.map((visit) => visit.round))].flatMap((round) => {
     const [ours, theirs] = [find(target, round), find(floor, round)];
     return ours && theirs
-      ? [{ rps: ours.requests_per_s / theirs.requests_per_s, cpu: ours.cpu_us / theirs.cpu_us }]
+      ? [
+          {
+            rps: ours.requests_per_s / theirs.requests_per_s,
+            cpu: ours.cpu_us / theirs.cpu_us,
+            p50: ours.p50_ms / theirs.p50_ms,
+          },
+        ]
       : [];
   });
   if (pairs.length === 0) return undefined;
@@ -88,6 +95,7 @@ export function ratio(visits: readonly Visit[], target: string, floor: string, c
     connections,
     requests_per_s: median(rounds),
     cpu: median(pairs.map((pair) => pair.cpu)),
+    p50: median(pairs.map((pair) => pair.p50)),
     rounds,
   };
 }

@@ -14,6 +14,8 @@ export interface LoadOrder {
   measureMs: number;
   /** Text that a whole answer holds. */
   expect: string;
+  /** The answer is no JSON-RPC: its text alone is compared. */
+  plain?: true;
 }
 
 export interface LoadResult {
@@ -75,7 +77,7 @@ class Load {
   }
 
   #connect(): void {
-    const { request, port, expect } = this.#order;
+    const { request, port, expect, plain } = this.#order;
     const bytes = Buffer.from(request.head + request.body);
     const idAt = request.head.length + request.idAt;
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
@@ -92,7 +94,7 @@ class Load {
     const answers = new HttpAnswers((status, body) => {
       this.#inFlight--;
       this.#times?.push(performance.now() - sentAt);
-      if (++this.#answers % CHECK_EVERY === 1) this.#check(id, body, expect);
+      if (++this.#answers % CHECK_EVERY === 1) this.#check(plain ? undefined : id, body, expect);
       if (status !== 200 || body.length < expect.length) {
         this.wrong ??= `status ${status}: ${body.toString('utf8', 0, 500)}`;
       }
@@ -106,10 +108,14 @@ class Load {
     });
   }
 
-  /** The right id, an error-free result, and the text that was sent. */
-  #check(id: number, body: Buffer, expect: string): void {
+  /** The right id, an error-free result, and the text that was sent; without an id the text alone. */
+  #check(id: number | undefined, body: Buffer, expect: string): void {
+    const text = body.toString('utf8');
+    if (id === undefined) {
+      if (!text.includes(expect)) this.wrong ??= `not the echo: ${text.slice(0, 500)}`;
+      return;
+    }
     try {
-      const text = body.toString('utf8');
       // An answer as a stream of one event is valid MCP too.
       const answer = JSON.parse(text.startsWith('{') ? text : text.slice(text.indexOf('{'))) as {
         id?: unknown;
@@ -119,7 +125,7 @@ class Load {
       const sent = Number('1' + String(id).padStart(ID_DIGITS - 1, '0'));
       if (!whole || answer.id !== sent) this.wrong ??= `not the echo of call ${sent}: ${text.slice(0, 500)}`;
     } catch {
-      this.wrong ??= `no JSON: ${body.toString('utf8', 0, 500)}`;
+      this.wrong ??= `no JSON: ${text.slice(0, 500)}`;
     }
   }
 }

@@ -2,6 +2,7 @@ import { availableParallelism, cpus } from 'node:os';
 import { ratio, rows, type Ratio, type Row, type Visit } from './figures.js';
 import type { AtRest } from './at-rest.js';
 import type { Finding } from './scenario.js';
+import { goal, type Goal, type Suite } from './suite.js';
 
 export interface Report {
   at: string;
@@ -20,60 +21,22 @@ export interface Report {
   visits: Visit[];
 }
 
-export interface Goal {
-  what: string;
-  /** Null: not measured in this run. */
-  value: number | null;
-  bound: 'at least' | 'at most';
-  limit: number;
-  reached: boolean | null;
-}
-
-export const CORTEX = 'cortex';
-export const LIST = 'cortex-list';
-export const LONG_CATALOG = 'cortex-200-tools';
-/** Connections at which the goals hold; one connection only shows how long a call takes when nothing else runs. */
-const JUDGED = [16, 64];
 export const FOREIGN_CORES = 0.2;
 
-const goal = (what: string, value: number | undefined, bound: Goal['bound'], limit: number): Goal => ({
-  what,
-  value: value ?? null,
-  bound,
-  limit,
-  reached: value === undefined ? null : bound === 'at least' ? value >= limit : value <= limit,
-});
-
-/** Cortex against its floors, its list against the list's, and its variants against Cortex as it is. */
-const pairsOf = (names: readonly string[]): (readonly [target: string, floor: string])[] =>
-  names
-    .filter((name) => name !== CORTEX && name !== LIST)
-    .map((name) => (name === 'bytes' ? [LIST, name] : name.startsWith(CORTEX) ? [name, CORTEX] : [CORTEX, name]));
-
 export function report(
+  suite: Pick<Suite, 'pairs' | 'goals'>,
   visits: Visit[],
   rounds: number,
   { atRest, findings = [] }: { atRest?: AtRest; findings?: readonly Finding[] } = {},
 ): Report {
   const table = rows(visits);
   const connections = [...new Set(visits.map((visit) => visit.connections))];
-  const pairs = pairsOf([...new Set(visits.map((visit) => visit.target))]);
+  const pairs = suite.pairs([...new Set(visits.map((visit) => visit.target))]);
   const ratios = connections.flatMap((n) => pairs.flatMap(([target, floor]) => ratio(visits, target, floor, n) ?? []));
-  const goals = JUDGED.flatMap((n) => {
-    const against = (floor: string) => ratios.find((r) => r.floor === floor && r.connections === n)?.requests_per_s;
-    const own = table.find((row) => row.target === CORTEX && row.connections === n);
-    return [
-      goal(`requests/s against hop, ${n} connections`, against('hop'), 'at least', 0.9),
-      goal(`requests/s against hop-own, ${n} connections`, against('hop-own'), 'at least', 0.6),
-      goal(`tools/list against the same bytes, ${n} connections`, against('bytes'), 'at least', 0.7),
-      goal(`edge CPU per call in µs, ${n} connections`, own?.cpu_us, 'at most', 100),
-      goal(`edge memory under load in MiB, ${n} connections`, own?.resident_mib, 'at most', 260),
-    ];
-  });
-  const long = ratios.find((r) => r.target === LONG_CATALOG);
-  goals.push(goal('CPU per call with 200 tools against 1', long?.cpu, 'at most', 1.05));
-  goals.push(goal('memory at rest of all that up starts, in MiB', atRest?.total_mib, 'at most', 600));
-  goals.push(...findings.flatMap(({ what, value, goal: of }) => (of ? goal(what, value, of.bound, of.limit) : [])));
+  const goals = [
+    ...suite.goals({ rows: table, ratios, ...(atRest && { atRest }) }),
+    ...findings.flatMap(({ what, value, goal: of }) => (of ? goal(what, value, of.bound, of.limit) : [])),
+  ];
   return {
     at: new Date().toISOString(),
     node: process.version,
@@ -121,6 +84,7 @@ export function asText(r: Report): string {
     String(of.connections),
     of.requests_per_s.toFixed(2),
     of.cpu.toFixed(2),
+    of.p50.toFixed(2),
     of.rounds.map((value) => value.toFixed(2)).join(' '),
   ]);
   const goals = r.goals
@@ -131,7 +95,7 @@ export function asText(r: Report): string {
   ];
   if (figures.length > 0)
     parts.push(table(['target', 'connections', 'req/s', 'p50 ms', 'p99 ms', 'CPU µs/req', 'RSS MiB'], figures));
-  if (ratios.length > 0) parts.push(table(['ratio', 'connections', 'req/s', 'CPU', 'rounds'], ratios));
+  if (ratios.length > 0) parts.push(table(['ratio', 'connections', 'req/s', 'CPU', 'p50', 'rounds'], ratios));
   if (r.findings.length > 0)
     parts.push(
       table(

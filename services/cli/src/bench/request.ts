@@ -2,6 +2,8 @@
 export const TEXT_BYTES = 1024;
 export const TOOL = 'bench_echo';
 export const PATH = '/mcp';
+/** Where a backend is asked unless it says otherwise. */
+export const CONTRACT_PATH = '/api/cortex/backend';
 const REVISION = '2026-07-28';
 
 /** Digits of the JSON-RPC id: always as many, so that the load program writes them over the last ones in place. */
@@ -27,6 +29,8 @@ export interface WireRequest {
 export interface Exchange {
   request: WireRequest;
   expect: string;
+  /** The answer is no JSON-RPC: its text alone is compared. */
+  plain?: true;
 }
 
 export interface Door {
@@ -50,6 +54,23 @@ function wire({ port, token }: Door, method: string, params: Record<string, unkn
     `Content-Length: ${Buffer.byteLength(body)}`,
   ];
   return { head: `${head.join('\r\n')}\r\n\r\n`, body, idAt: body.indexOf(FIRST_ID) };
+}
+
+/** The same echo as a backend is asked for it; what is counted up stands where a backend of this level does not look. */
+export function contractCallOf(port: number): Exchange {
+  const text = textOf(TEXT_BYTES);
+  const body = JSON.stringify({ method: 'echo', params: { text }, context: { requestId: FIRST_ID } });
+  const head = [
+    `POST ${CONTRACT_PATH} HTTP/1.1`,
+    `Host: 127.0.0.1:${port}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ];
+  return {
+    request: { head: `${head.join('\r\n')}\r\n\r\n`, body, idAt: body.indexOf(FIRST_ID) },
+    expect: text,
+    plain: true,
+  };
 }
 
 /** Any tool call. */

@@ -18,8 +18,8 @@ export async function visit(
   signal?: AbortSignal,
 ): Promise<Visit> {
   await using running = await target.start();
-  const { port, request, expect } = running;
-  const order: LoadOrder = { port, request, expect, connections, ...times };
+  const { port, request, expect, plain } = running;
+  const order: LoadOrder = { port, request, expect, connections, ...times, ...(plain && { plain }) };
   signal?.throwIfAborted();
   const load = startLoad();
   const stop = () => load.kill('SIGKILL');
