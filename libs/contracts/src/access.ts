@@ -36,6 +36,11 @@ export const ACCESS: readonly AccessRow[] = [
   { subject: 'cortex.cmd.mcp-edge.register_person', owner: 'mcp-edge', senders: [PROVISIONER] },
   { subject: 'cortex.cmd.mcp-edge.review_definition', owner: 'mcp-edge', senders: [PROVISIONER] },
   { subject: 'cortex.query.mcp-edge.person', owner: 'mcp-edge', senders: ['session'] },
+  { subject: 'cortex.query.mcp-edge.person_name', owner: 'mcp-edge', senders: ['ticket'] },
+  { subject: 'cortex.cmd.ticket.report_gap', owner: 'ticket', senders: ['mcp-edge'] },
+  { subject: 'cortex.cmd.ticket.note_backend_gap', owner: 'ticket', senders: ['mcp-edge'] },
+  { subject: 'cortex.cmd.ticket.triage_gap', owner: 'ticket', senders: ['mcp-edge'] },
+  { subject: 'cortex.query.ticket.list_gaps', owner: 'ticket', senders: ['mcp-edge'] },
   { subject: 'cortex.live.mcp-edge.views', owner: 'mcp-edge', senders: ['mcp-edge'] },
   ...['upsert_workspace', 'set_member', 'set_approval_mode', 'set_guard_rule', 'remove_guard_rule', 'set_autonomy'].map(
     (name): AccessRow => ({ subject: `cortex.cmd.team.${name}`, owner: 'team', senders: [PROVISIONER] }),
@@ -61,6 +66,7 @@ export const ACCESS: readonly AccessRow[] = [
   { subject: 'cortex.query.billing.budgets', owner: 'billing', senders: [PROVISIONER] },
   { subject: 'cortex.cmd.audit.start_execution', owner: 'audit', senders: ['session'] },
   { subject: 'cortex.cmd.audit.finish_execution', owner: 'audit', senders: ['session'] },
+  { subject: 'cortex.cmd.audit.purge', owner: 'audit', senders: ['mcp-edge', PROVISIONER] },
 ];
 
 const matches = (pattern: string, subject: string): boolean => {
@@ -132,6 +138,8 @@ export function busPermissions(service: ServiceName, consumers: readonly Consume
       `$JS.API.STREAM.MSG.GET.${stream}`,
     ]),
     ...(service === 'mcp-edge' ? [`$JS.API.DIRECT.GET.${SSE_STREAM}`, `$JS.API.DIRECT.GET.${SSE_STREAM}.>`] : []),
+    // Its chain goes on over what a restored database does not have any more.
+    ...(service === 'audit' ? [`$JS.API.DIRECT.GET.${CALLS_STREAM}`] : []),
     ...consumers.flatMap(({ stream, name }) => [
       `$JS.API.CONSUMER.INFO.${stream}.${name}`,
       `$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`,
@@ -147,8 +155,10 @@ export function busPermissions(service: ServiceName, consumers: readonly Consume
     `cortex.cmd.${service}.*`,
     `cortex.node.${service}.>`,
     `cortex.live.${service}.*`,
-    // The edge follows announcements and waits for events (architecture, 11.1 and 11.3).
-    ...(service === 'mcp-edge' ? ['cortex.evt.>', `$KV.${BUCKETS.tools.name}.>`, `$KV.${BUCKETS.nodes.name}.>`] : []),
+    // The edge follows announcements, waits for events (architecture, 11.1 and 11.3) and resumes streams of other instances.
+    ...(service === 'mcp-edge'
+      ? ['cortex.evt.>', 'cortex.sse.>', `$KV.${BUCKETS.tools.name}.>`, `$KV.${BUCKETS.nodes.name}.>`]
+      : []),
   ];
   return { publish: [...new Set(publish)].sort(), subscribe: [...new Set(subscribe)].sort() };
 }

@@ -8,6 +8,7 @@ import { Edge } from './edge.js';
 import { gateProjections } from './guard/live-views.js';
 import { definitions } from './projections/definitions.projection.js';
 import { migrations, stateTables } from './projections/tables.js';
+import { personName } from './queries/person-name.js';
 import { personQuery } from './queries/person.js';
 import { tools } from './tools/registry.js';
 
@@ -19,7 +20,7 @@ export const mcpEdgeService = defineService({
   migrations,
   stateTables,
   onBatch: (projection, { seq }, get) => get(Edge).views.announce(projection, seq),
-  queries: [personQuery],
+  queries: [personName, personQuery],
   commands: [registerPerson, reviewDefinition],
   providers: [
     { provide: People, useFactory: (host: ServiceHost) => People.of(host), inject: [HOST] },

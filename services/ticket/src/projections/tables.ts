@@ -1,4 +1,5 @@
 import { defineMigrations } from '@cortex/eventstore';
+import type { GapSeverity, GapStatus } from '@cortex/contracts/gap';
 import type { TicketOrigin, TicketProvider, TicketRole, TicketStatus } from '@cortex/contracts/ticket';
 import { sql, type Generated, type JSONColumnType } from 'kysely';
 
@@ -68,6 +69,34 @@ export interface AgentDb {
   agent_ids: { agent_id: string; workspace: string };
 }
 
+/**
+ * A ticket about a missing capability. It belongs to no workspace, so the rows have no `workspace_id`: whoever reads them names the
+ * reporter, or is an operator. Times as above.
+ */
+export interface GapRow {
+  id: string;
+  status: GapStatus;
+  severity: GapSeverity;
+  what_i_wanted: string;
+  user_intent: string;
+  context_tool: string | null;
+  context_app: string | null;
+  suggested_shape: string | null;
+  triage_note: string | null;
+  resolution_note: string | null;
+  resolved_pr_url: string | null;
+  duplicate_of: string | null;
+  /** `per_…` of a person, or the id of an agent that is nobody's. */
+  reporter: string;
+  created_at: string;
+  updated_at: string;
+  resolved_at: string | null;
+}
+
+export interface GapDb {
+  missing_capabilities: GapRow;
+}
+
 export const migrations = defineMigrations({
   '0001_tickets': {
     async up(db) {
@@ -100,6 +129,21 @@ export const migrations = defineMigrations({
         create table ticket_ids (ticket_id text, workspace text, primary key (ticket_id, workspace))`.execute(db);
       await sql`
         create table agent_ids (agent_id text, workspace text, primary key (agent_id, workspace))`.execute(db);
+    },
+  },
+  '0002_missing_capabilities': {
+    async up(db) {
+      await sql`
+        create table missing_capabilities (
+          id text primary key, status text not null, severity text not null,
+          what_i_wanted text not null, user_intent text not null,
+          context_tool text, context_app text, suggested_shape text,
+          triage_note text, resolution_note text, resolved_pr_url text, duplicate_of text,
+          reporter text not null, created_at text not null, updated_at text not null, resolved_at text)`.execute(db);
+      await sql`create index missing_capabilities_newest on missing_capabilities (created_at desc, id)`.execute(db);
+      await sql`create index missing_capabilities_reporter on missing_capabilities (reporter, created_at desc, id)`.execute(
+        db,
+      );
     },
   },
 });

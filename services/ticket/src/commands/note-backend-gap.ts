@@ -1,0 +1,28 @@
+import { hashedToken } from '@cortex/contracts';
+import { defineCommand } from '@cortex/service-kit';
+import { z } from 'zod';
+import { gap } from '../gap/gap.decider.js';
+import { reportFields } from '../gap/gap-fields.js';
+import { wasTold } from '../gap/notice.js';
+import { reporterOf } from '../gap/reporter.js';
+
+/**
+ * Tells the platform team of a blocking ticket that a backend keeps: `{told}`, as of `report_gap`. Once per ticket of the backend.
+ * Events: GapTakenByBackend, or none.
+ */
+export const noteBackendGap = defineCommand({
+  name: 'note_backend_gap',
+  input: z.object({
+    ...reportFields,
+    severity: z.literal('blocking'),
+    backend: z.string().min(1).max(64),
+    backend_ticket_id: z.string().min(1).max(256),
+  }),
+  async handle({ backend, backend_ticket_id, ...report }, ctx) {
+    const id = `be_${hashedToken(JSON.stringify([backend, backend_ticket_id]))}`;
+    const reporter = reporterOf(ctx);
+    const command = { type: 'NoteBackendGap' as const, report, reporter, backend, backend_ticket_id };
+    await ctx.execute(gap, id, command, { workspace: null });
+    return { told: await wasTold(ctx, id) };
+  },
+});
