@@ -1,4 +1,4 @@
-import { schemaOf, SERVICES, type ServiceName } from '@cortex/contracts/services';
+import { schemaOf, type ServiceName } from '@cortex/contracts/services';
 import type { Secrets } from '@cortex/service-kit';
 import type { UpState } from './state.js';
 import type { Home } from '../home.js';
@@ -17,28 +17,18 @@ const OWNERS: Readonly<Record<string, readonly ServiceName[]>> = {
   CORTEX_DEVICE_SERVER_KEY: ['remote-ops'],
   CORTEX_SESSION_KEY: ['session'],
   CORTEX_SESSION_KEYS_OLD: ['session'],
+  CORTEX_TICKET_WEBHOOK_SECRET: ['ticket'],
+  CORTEX_AUDIT_ANCHOR_KEY: ['audit'],
   CORTEX_WEBHOOK_TOKEN: ['mcp-edge', 'session'],
   SLACK_BOT_TOKEN: ['session'],
   FEISHU_APP_SECRET: ['session'],
 };
 const ownersOf = (variable: string): readonly ServiceName[] => OWNERS[variable] ?? ['mcp-edge'];
+const isOf = (services: readonly ServiceName[], variable: string): boolean =>
+  ownersOf(variable).some((owner) => services.includes(owner));
 
-/**
- * Environment of a process that holds these services. One that holds all of them reads passwords and the device key from
- * `secrets.json`; one that holds a single service is given its own, and no other's secret.
- */
-export function serviceEnvironment(
-  services: readonly ServiceName[],
-  home: Home,
-  state: UpState,
-  secrets: Secrets,
-  env: NodeJS.ProcessEnv,
-): NodeJS.ProcessEnv {
-  const mine = (variable: string) => ownersOf(variable).some((owner) => services.includes(owner));
-  const inherited = Object.entries(env).filter(
-    ([name]) =>
-      (SYSTEM.test(name) || SETTINGS.test(name)) && !LAUNCHER.includes(name) && (!SECRET.test(name) || mine(name)),
-  );
+/** Of the secrets of an installation those that these services are given by name; passwords are apart. */
+export function ownSecrets(services: readonly ServiceName[], secrets: Secrets): Record<string, string> {
   const made: Record<string, string> = {
     CORTEX_AUDIT_HASH_KEY: secrets.audit_hash_key,
     CORTEX_STATE_KEY: secrets.state_key,
@@ -48,10 +38,31 @@ export function serviceEnvironment(
     CORTEX_CLIENT_TOKEN: secrets.client_token,
     CORTEX_DEVICE_SERVER_KEY: secrets.device_server_key,
     CORTEX_SESSION_KEY: secrets.session_key,
+    CORTEX_AUDIT_ANCHOR_KEY: secrets.audit_anchor_key,
   };
+  return Object.fromEntries(Object.entries(made).filter(([name]) => isOf(services, name)));
+}
+
+/**
+ * Environment of a process that holds these services. One that holds several of them reads passwords and the device key from
+ * `secrets.json`; one that holds a single service is given its own, and no other's secret.
+ */
+export function serviceEnvironment(
+  services: readonly ServiceName[],
+  home: Home,
+  state: UpState,
+  secrets: Secrets,
+  env: NodeJS.ProcessEnv,
+): NodeJS.ProcessEnv {
+  const inherited = Object.entries(env).filter(
+    ([name]) =>
+      (SYSTEM.test(name) || SETTINGS.test(name)) &&
+      !LAUNCHER.includes(name) &&
+      (!SECRET.test(name) || isOf(services, name)),
+  );
   return {
-    ...Object.fromEntries(Object.entries(made).filter(([name]) => mine(name))),
-    ...(services.length < SERVICES.length && ownPasswords(services, secrets)),
+    ...ownSecrets(services, secrets),
+    ...(services.length === 1 && ownPasswords(services[0], secrets)),
     ...Object.fromEntries(inherited),
     ...(state.issuer !== null && {
       OAUTH_ISSUER: state.issuer,
@@ -69,13 +80,13 @@ export function serviceEnvironment(
   };
 }
 
-function ownPasswords(services: readonly ServiceName[], secrets: Secrets): NodeJS.ProcessEnv {
-  const [service] = services;
+/** What one service shows to bus and database. */
+export function ownPasswords(service: ServiceName | undefined, secrets: Secrets): Record<string, string> {
   if (service === undefined) return {};
   const role = schemaOf(service);
   return {
     CORTEX_NATS_USER: service,
-    CORTEX_NATS_PASSWORD: secrets.bus[service],
+    CORTEX_NATS_PASSWORD: String(secrets.bus[service]),
     CORTEX_DATABASE_PASSWORD: String(secrets.database[role]),
     CORTEX_DATABASE_PROJECTOR_PASSWORD: String(secrets.database[`${role}_projector`]),
   };
