@@ -1,7 +1,9 @@
+import { Bag, type Bagged } from '@cortex/bus/bag';
+
 const LOOK_MS = 25;
 
 /** Something that ends when its time is over, unless it is taken out before. */
-export interface Timed {
+export interface Timed extends Bagged {
   /** Milliseconds of `performance.now()`. */
   deadline: number;
   overdue(): void;
@@ -9,7 +11,7 @@ export interface Timed {
 
 /** One clock for all calls of a backend that are under way: a timer per call would cost more than the look at each of a few dozen. */
 export class Deadlines {
-  readonly #timed = new Set<Timed>();
+  readonly #timed = new Bag<Timed>();
   #clock: NodeJS.Timeout | undefined;
 
   add(timed: Timed): void {
@@ -28,6 +30,6 @@ export class Deadlines {
       return;
     }
     const now = performance.now();
-    for (const timed of this.#timed) if (timed.deadline <= now) timed.overdue();
+    for (const timed of this.#timed.items()) if (timed.deadline <= now) timed.overdue();
   }
 }

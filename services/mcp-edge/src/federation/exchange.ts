@@ -30,6 +30,7 @@ type Json = Record<string, unknown>;
 /** One request on its way: reads what comes back, bounded in bytes and in time. It is a handler of undici and settles exactly once. */
 export class Exchange implements Dispatcher.DispatchHandler, Timed {
   deadline: number;
+  slot = -1;
   readonly #hardDeadline: number;
   #controller: Dispatcher.DispatchController | undefined;
   #settled = false;

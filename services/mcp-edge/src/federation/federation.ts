@@ -1,3 +1,4 @@
+import { Bag, type Bagged } from '@cortex/bus/bag';
 import type { CallContext } from '../calls/call-context.js';
 import type { Delivered } from '../calls/dispatch.js';
 import { callId } from '../calls/ids.js';
@@ -43,6 +44,12 @@ export interface FederationOptions {
 /** A change of what the backends offer, by the kind of list that it shows in. */
 export type OfferListener = (kinds: ReadonlySet<ListKind>) => void;
 
+/** A call that a backend works on. */
+interface Running extends Bagged {
+  readonly call_id: string;
+  readonly pending: PendingAnswer;
+}
+
 const JITTER = 0.1;
 /** How long an answer waits for the refresh that it asks for. */
 const PATIENCE_MS = 1_000;
@@ -54,12 +61,13 @@ const PATIENCE_MS = 1_000;
 export class Federation {
   readonly #shelves = new Map<string, Shelf>();
   readonly #offer: FederatedOffer;
-  readonly #running = new Map<string, PendingAnswer>();
+  readonly #running = new Bag<Running>();
   readonly #offerListeners = new Set<OfferListener>();
   readonly #resourceListeners = new Set<(uri: string) => void>();
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
   #asked: boolean;
+  #refreshedAt: string | null = null;
 
   constructor(private readonly options: FederationOptions) {
     const { backends, settings, log, metrics, builtins, readSchemas, review, digestOf, catalog } = options;
@@ -88,6 +96,11 @@ export class Federation {
   /** True once every backend was asked. */
   get complete(): boolean {
     return this.#asked;
+  }
+
+  /** ISO time of the last refresh; null before the first, and where there is no backend to ask. */
+  get refreshedAt(): string | null {
+    return this.#refreshedAt;
   }
 
   /** What is offered now. Compare the object to see whether anything changed. */
@@ -138,7 +151,8 @@ export class Federation {
       ...(tool.timeoutMs !== undefined && { timeoutMs: tool.timeoutMs }),
       ...(events !== undefined && { events }),
     });
-    this.#running.set(ctx.call_id, pending);
+    const running = { call_id: ctx.call_id, pending, slot: -1 };
+    this.#running.add(running);
     try {
       const answer = await pending.answer;
       if (answer.kind === 'invalid')
@@ -150,13 +164,14 @@ export class Federation {
       const delivered = deliveredOf(tool, answer, caller, style, (value) => roundTrips.asked(bound, said, value));
       return await this.options.schemas.result(ctx, tool, delivered);
     } finally {
-      this.#running.delete(ctx.call_id);
+      this.#running.delete(running);
     }
   }
 
   /** The caller is gone: so is the connection on which the backend works for it. */
   cancel(callId: string): void {
-    this.#running.get(callId)?.abort();
+    const running = this.#running.items().find(({ call_id }) => call_id === callId);
+    running?.pending.abort();
   }
 
   /** Asks one backend, or all of them, what they offer now; resolves when that is in force. */
@@ -165,6 +180,7 @@ export class Federation {
     const measured = this.options.metrics.refreshSeconds.startTimer();
     await Promise.all(shelves.map((shelf) => shelf.refresh()));
     measured();
+    this.#refreshedAt = new Date().toISOString();
     this.#publish();
   }
 
