@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { failedPrecondition, schemaOf, type CortexError } from '@cortex/contracts';
 import { z } from 'zod';
+import { withSecretFiles } from './secret-files.js';
 import { loadSecrets, type Secrets } from './secrets.js';
 import type { ServiceDefinition } from './service.js';
 
@@ -13,6 +14,8 @@ export const SharedVariables = z.object({
     .string()
     .default('~/.cortex')
     .transform((home) => resolve(home.replace(/^~(?=\/|$)/, homedir()))),
+  /** Folder of files, each named as the variable whose value it holds. */
+  CORTEX_SECRETS_DIR: z.string().min(1).optional(),
   CORTEX_NATS_URL: z.string().min(1),
   CORTEX_NATS_USER: z.string().min(1).optional(),
   CORTEX_NATS_PASSWORD: z.string().min(1).optional(),
@@ -56,7 +59,8 @@ export function readConfig(
 ): ParsedConfig {
   const faults = new Set<string>();
   // An empty variable is what compose files and charts make of an unset one.
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
+  const set = Object.entries(withSecretFiles(env)).filter(([, value]) => value !== undefined && value !== '');
+  const given = Object.fromEntries(set);
   const parse = <T extends z.ZodObject>(schema: T): z.output<T> | undefined => {
     const parsed = schema.safeParse(given);
     if (parsed.success) return parsed.data;

@@ -21,6 +21,8 @@ export const Secrets = z.object({
   device_server_key: Text,
   /** Ed25519, PKCS8 PEM: signs session tokens. */
   session_key: Text,
+  /** Ed25519, PKCS8 PEM: signs the anchors of the audit trail. */
+  audit_anchor_key: Text,
   issuer: z.object({ kid: Text, private_jwk: z.record(z.string(), z.unknown()) }),
   admin_secret: Text,
   cron_secret: Text,

@@ -48,6 +48,7 @@ function secretsOf(passwords: Parameters<typeof testHome>[0]): Secrets {
     audit_hash_key: random(),
     device_server_key: ed25519(),
     session_key: ed25519(),
+    audit_anchor_key: ed25519(),
     issuer: { kid: 'test', private_jwk: issuer.privateKey.export({ format: 'jwk' }) as Record<string, unknown> },
     admin_secret: random(),
     cron_secret: random(),

@@ -28,7 +28,7 @@ export async function withAdmin<T>(home: Home, work: (admin: Admin) => Promise<T
 /** On the bus under the name that makes and changes things; the connection is closed behind it. */
 export async function asProvisioner<T>(
   nats_url: string,
-  secrets: Secrets,
+  secrets: Pick<Secrets, 'bus'>,
   work: (as: Pick<Admin, 'bus' | 'ask'>) => Promise<T>,
   log?: Log,
 ): Promise<T> {
@@ -50,10 +50,14 @@ export async function asProvisioner<T>(
   }
 }
 
-/** Credentials come from the variable when the server is not ours. */
-export function adminUrl(state: Pick<UpState, 'database_url'>, secrets: Secrets, env: NodeJS.ProcessEnv): string {
-  if (env['CORTEX_DATABASE_URL']) return env['CORTEX_DATABASE_URL'];
-  const url = new URL(state.database_url);
+/** Of somebody who may make roles: the credentials in the variable, else those of the secrets. */
+export function adminUrl(
+  state: Pick<UpState, 'database_url'>,
+  secrets: Pick<Secrets, 'database'>,
+  env: NodeJS.ProcessEnv,
+): string {
+  const url = new URL(env['CORTEX_DATABASE_URL'] || state.database_url);
+  if (url.username !== '') return url.href;
   url.username = secrets.database.admin.user;
   url.password = secrets.database.admin.password;
   return url.href;

@@ -56,8 +56,8 @@ function targetOf({ home: dir, url }: OperatorFlags): { origin: string; secret: 
     return { origin: originOf(url), secret: given };
   }
   const home = homeOf(dir);
-  const { ports } = assertRunning(home);
-  return { origin: `http://127.0.0.1:${ports.public}`, secret: given || readSecrets(home).admin_secret };
+  const { endpoint } = assertRunning(home);
+  return { origin: new URL(endpoint).origin, secret: given || readSecrets(home).admin_secret };
 }
 
 /** The secret goes along in the clear, so only to this machine without TLS. */

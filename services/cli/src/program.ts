@@ -59,8 +59,27 @@ export function program(): Command {
 
   json(command(cortex, 'provision', 'make streams, buckets, consumers, roles and schemas; safe to repeat'))
     .option('--nats-config', 'only print the configuration of nats-server with its users and permissions')
+    .option('--secrets <file>', 'passwords from this file of `cortex secrets` instead of the home')
+    .option('--replicas <n>', 'copies of each stream: 1, 3 or 5 (default 1)')
     .addHelpText('after', PROVISION_VARIABLES)
     .action(async (flags) => (await import('./commands/provision.js')).provisionCommand(flags));
+
+  cortex
+    .command('serve')
+    .description('run services in this process and nothing beside them, as a container does')
+    .argument('<service...>')
+    .action(async (names) => (await import('./commands/serve.js')).serve(names));
+
+  command(cortex, 'secrets', 'make the secrets of an installation, and a folder of them for each of its containers')
+    .requiredOption('--out <dir>', 'where the folders are')
+    .option('--owner <uid>', 'user that the files are given to')
+    .option('--with <dir>', 'secrets of your own: a folder per service, in it a file per variable')
+    .action(async (flags) => (await import('./commands/secrets.js')).secrets(flags));
+
+  command(cortex, 'issuer', 'run the development issuer alone, beside services that run elsewhere')
+    .option('--host <address>', 'where it listens', '127.0.0.1')
+    .option('--keys-under <name>', 'name of this machine by which the services ask for its public keys')
+    .action(async (flags) => (await import('./commands/issuer.js')).issuer(flags));
 
   cortex
     .command('test')
@@ -401,7 +420,14 @@ somebody who may make roles); CORTEX_NATS_SERVER names the program; OAUTH_ISSUER
 Variables of the services (OTEL_*, OAUTH_*, CORTEX_*) are passed on.
 `;
 
+const STDIO_VARIABLES = `
+Without --running and --url: starts a gateway with backends, tickets and audit, which ends with it. Its data is in stdio/ of
+the home; CORTEX_BACKENDS and the other variables of the services are passed on.
+Variables: BRIDGE_GATEWAY_PORT (3213), BRIDGE_SCOPES (none: only tools that need no scope), BRIDGE_URL, BRIDGE_TOKEN.
+`;
+
 const PROVISION_VARIABLES = `
 Variables: CORTEX_NATS_URL, CORTEX_DATABASE_URL (with credentials); without them, the embedded servers of a running home.
-Passwords of bus users and roles are those of the home's secrets, which are made when they are missing.
+Passwords of bus users and roles are those of the home's secrets, which are made when they are missing. Credentials of the
+database that the variable does not have are those of the secrets too.
 `;

@@ -3,6 +3,7 @@ import { consumersOf, provisionBus, provisionDatabase, type Provisionable } from
 import type { Secrets } from '@cortex/service-kit';
 import { Client } from 'pg';
 import { asProvisioner } from './admin.js';
+import type { ProvisionSecrets } from './deploy/secrets.js';
 import { writePrivate, type Home } from './home.js';
 import { loadServices } from './services.js';
 import { natsConfig } from './up/nats-config.js';
@@ -11,6 +12,10 @@ export interface ProvisionTarget {
   nats_url: string;
   /** With the credentials of somebody who may make roles. */
   admin_url: string;
+  /** Copies of each stream over the servers of the bus, default 1. */
+  replicas?: number;
+  /** Days that call records are kept, default 365. */
+  calls_days?: number;
 }
 
 export const loadDefinitions = async (): Promise<Provisionable[]> => (await loadServices()).map(({ def }) => def);
@@ -23,15 +28,26 @@ export function writeNatsConfig(home: Home, secrets: Secrets, services: readonly
 /** Streams, buckets, consumers, tool owners, roles and schemas, as the registries in the code list them. Idempotent. */
 export async function provision(
   target: ProvisionTarget,
-  secrets: Secrets,
+  secrets: ProvisionSecrets,
   services: readonly Provisionable[],
   log?: Log,
 ): Promise<void> {
-  const bus = asProvisioner(target.nats_url, secrets, ({ bus: { nc } }) => provisionBus({ nc, services, log }), log);
+  const { replicas, calls_days: callsDays } = target;
+  const bus = asProvisioner(
+    target.nats_url,
+    secrets,
+    ({ bus: { nc } }) => provisionBus({ nc, services, replicas, retention: { callsDays }, log }),
+    log,
+  );
   await Promise.all([bus, database(target.admin_url, secrets, services, log)]);
 }
 
-async function database(url: string, secrets: Secrets, services: readonly Provisionable[], log?: Log): Promise<void> {
+async function database(
+  url: string,
+  secrets: ProvisionSecrets,
+  services: readonly Provisionable[],
+  log?: Log,
+): Promise<void> {
   await makeDatabase(url);
   const { admin: _, ...passwords } = secrets.database;
   await provisionDatabase({ adminUrl: url, services, passwords: passwords as Record<string, string>, log });

@@ -31,6 +31,7 @@ export async function ensureSecrets(home: Home): Promise<Secrets> {
     audit_hash_key: kept.audit_hash_key ?? random(),
     device_server_key: kept.device_server_key ?? ed25519Key(),
     session_key: kept.session_key ?? ed25519Key(),
+    audit_anchor_key: kept.audit_anchor_key ?? ed25519Key(),
     issuer: kept.issuer ?? (await issuerKey()),
     admin_secret: kept.admin_secret ?? random(),
     cron_secret: kept.cron_secret ?? random(),

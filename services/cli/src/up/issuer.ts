@@ -15,6 +15,10 @@ export interface Issuer {
 
 export interface IssuerOptions {
   port: number;
+  /** Default loopback; a container listens everywhere, and what it publishes is loopback of its machine. */
+  host?: string;
+  /** Name by which the edge asks for the keys, where it runs in another container. */
+  keysUnder?: string;
   key: Secrets['issuer'];
   /** Where clients and logins are kept. */
   file: string;
@@ -46,7 +50,7 @@ export async function startIssuer(options: IssuerOptions): Promise<Issuer> {
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     guard(res);
     const path = req.url?.split('?', 1)[0] ?? '';
-    const refused = refusal(req, path, url);
+    const refused = refusal(req, path, url, options.keysUnder);
     if (refused !== null)
       return answerJson(res, refused.status, { error: 'forbidden', error_description: refused.text });
     if (!isServed(path)) return answerJson(res, 404, { error: 'not_found' });
@@ -85,7 +89,7 @@ export async function startIssuer(options: IssuerOptions): Promise<Issuer> {
   });
   server.requestTimeout = 15_000;
   server.maxConnections = 200;
-  await listen(server, port);
+  await listen(server, port, options.host);
   return {
     url,
     loginCode: code.text,
@@ -119,10 +123,10 @@ export const productionRefused = (): CliError =>
     EXIT.usage,
   );
 
-const listen = (server: Server, port: number): Promise<void> =>
+const listen = (server: Server, port: number, host = '127.0.0.1'): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once('error', (cause) =>
       reject(new CliError(`issuer cannot listen on port ${port}: ${cause.message}`, EXIT.portTaken, { cause })),
     );
-    server.listen(port, '127.0.0.1', resolve);
+    server.listen(port, host, resolve);
   });

@@ -2,7 +2,8 @@ import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync }
 import { CliError, EXIT } from '../exit.js';
 import { readJson, writeJson, type Home } from '../home.js';
 import { identityOf, isAlive, type Identity } from '../identity.js';
-import type { InnerPorts, PublicPorts } from '../ports.js';
+import { publicPorts, type InnerPorts, type PublicPorts } from '../ports.js';
+import { version } from '../version.js';
 
 /** One process that `up` keeps alive. */
 export interface KeptProcess extends Identity {
@@ -51,8 +52,30 @@ export function loginCode(home: Home): string | null {
   return existsSync(home.loginCode) ? readFileSync(home.loginCode, 'utf8').trim() : null;
 }
 
+/** Null where the environment names no Cortex that runs elsewhere, such as the containers beside this one. */
+export function deployedState(env: NodeJS.ProcessEnv): UpState | null {
+  const { CORTEX_ENDPOINT: endpoint, CORTEX_NATS_URL: nats_url, CORTEX_DATABASE_URL: database_url } = env;
+  if (!endpoint || !nats_url || !database_url) return null;
+  const ports = publicPorts(env);
+  return {
+    supervisor: identityOf(process.pid),
+    version,
+    since: new Date().toISOString(),
+    ready: true,
+    each: true,
+    endpoint,
+    canonical_uri: env['CORTEX_CANONICAL_URI'] || endpoint,
+    issuer: env['OAUTH_ISSUER'] ? null : `http://127.0.0.1:${ports.issuer}`,
+    nats_url,
+    database_url,
+    ports,
+    processes: [],
+  };
+}
+
+/** Of this home's `up`, else of the deployment that `CORTEX_ENDPOINT`, `CORTEX_NATS_URL` and `CORTEX_DATABASE_URL` name. */
 export function assertRunning(home: Home): UpState {
-  const state = runningState(home);
+  const state = runningState(home) ?? deployedState(process.env);
   if (state) return state;
   throw new CliError(`home ${home.dir} is not running; start it with: cortex up`, EXIT.notRunning);
 }

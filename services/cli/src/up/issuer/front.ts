@@ -37,11 +37,13 @@ export interface Refused {
 
 /**
  * Whether a request may be looked at. A page of another site, or one that made its name resolve to this machine (DNS
- * rebinding), may read the public documents and no more; only this issuer's own page may send the login form.
+ * rebinding), may read the public documents and no more; only this issuer's own page may send the login form. `keysUnder` is one more
+ * name that gives the public keys and nothing else.
  */
-export function refusal(req: IncomingMessage, path: string, issuer: string): Refused | null {
+export function refusal(req: IncomingMessage, path: string, issuer: string, keysUnder?: string): Refused | null {
   const { host = '', origin, 'sec-fetch-dest': dest = 'document' } = req.headers;
   const { port } = new URL(issuer);
+  if (keysUnder !== undefined && path === ROUTES.jwks && host === `${keysUnder}:${port}`) return null;
   const named = URL.parse(`http://${host}`);
   if (named === null || named.host !== host.toLowerCase() || !isLoopback(named.hostname) || named.port !== port) {
     return { status: 403, text: `host is not this issuer's; open ${issuer}` };

@@ -1,0 +1,70 @@
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { secretFolders, type SecretFolders } from '../deploy/secrets.js';
+import { CliError, EXIT, messageOf } from '../exit.js';
+import { homeOf, openHome, writePrivate } from '../home.js';
+import { tell } from '../output.js';
+import { ensureSecrets } from '../secrets.js';
+
+interface Flags {
+  home?: string;
+  out: string;
+  owner?: string;
+  with?: string;
+}
+
+/** `cortex secrets`: makes what is missing of the home's secrets, and a folder for each container that reads some. */
+export async function secrets(flags: Flags): Promise<void> {
+  const owner = flags.owner === undefined ? undefined : userId(flags.owner);
+  const home = homeOf(flags.home);
+  openHome(home);
+  const folders = merged(secretFolders(await ensureSecrets(home)), flags.with === undefined ? {} : given(flags.with));
+  try {
+    for (const [reader, files] of Object.entries(folders)) {
+      const folder = join(flags.out, reader);
+      mkdirSync(folder, { recursive: true });
+      // Entered by its reader; the files are what nobody else reads.
+      chmodSync(folder, 0o755);
+      for (const [name, text] of Object.entries(files)) {
+        const file = join(folder, name);
+        writePrivate(file, text);
+        if (owner !== undefined) chownSync(file, owner, owner);
+      }
+    }
+    if (owner !== undefined)
+      for (const path of [home.dir, join(home.dir, 'config'), home.secrets]) chownSync(path, owner, owner);
+  } catch (error) {
+    throw new CliError(`--out ${flags.out} cannot be written (${messageOf(error)})`, EXIT.failed, { cause: error });
+  }
+  tell(`wrote the secrets of ${Object.keys(folders).join(', ')} to ${flags.out}`);
+}
+
+/** Secrets that nobody can make here, such as that of a client at the identity provider. */
+function given(dir: string): SecretFolders {
+  const names = (path: string) => readdirSync(path, { withFileTypes: true });
+  const readers = names(dir).filter((entry) => entry.isDirectory());
+  return Object.fromEntries(
+    readers.map(({ name: reader }) => {
+      const files = names(join(dir, reader)).filter((entry) => entry.isFile());
+      return [
+        reader,
+        Object.fromEntries(files.map(({ name }) => [name, readFileSync(join(dir, reader, name), 'utf8')])),
+      ];
+    }),
+  );
+}
+
+const merged = (own: SecretFolders, more: SecretFolders): SecretFolders => {
+  const unknown = Object.keys(more).filter((reader) => own[reader] === undefined);
+  if (unknown.length > 0)
+    throw new CliError(
+      `--with has a folder ${unknown.join(', ')}; use some of ${Object.keys(own).join(', ')}`,
+      EXIT.usage,
+    );
+  return Object.fromEntries(Object.entries(own).map(([reader, files]) => [reader, { ...files, ...more[reader] }]));
+};
+
+function userId(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new CliError(`--owner is no user id: ${JSON.stringify(text)}; give a number`, EXIT.usage);
+}
