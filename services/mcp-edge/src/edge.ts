@@ -39,6 +39,7 @@ import { LongAnswers } from './mcp/long-answers.js';
 import { McpRoute } from './mcp/mcp.route.js';
 import { renderResult } from './mcp/render.js';
 import { SdkLane } from './mcp/sdk-lane.js';
+import { architectureResource } from './methods/architecture.js';
 import { Methods } from './methods/methods.js';
 import { RoundTrips } from './methods/round-trips.js';
 import { EdgeMetrics } from './metrics.js';
@@ -185,6 +186,15 @@ export class Edge {
     const answers = new Answers(settings, front);
     const modes = modeReader(this.views);
     const confirmation: ConfirmationPort = { ask: (request) => this.confirmation.port.ask(request) };
+    const methods = (this.methods = new Methods({
+      federation,
+      own: [architectureResource({ settings, catalog, federation })],
+      roundTrips,
+      sealer,
+      pageSize: settings.CORTEX_LIST_PAGE_SIZE,
+      scopeStatus: settings.CORTEX_SCOPE_CHALLENGE === 'http' ? 403 : 200,
+      log,
+    }));
     const pipeline = (this.pipeline = new CallPipeline({
       bus,
       log,
@@ -193,21 +203,12 @@ export class Edge {
       records,
       world: { settings, catalog, views: this.views, confirmation },
       idempotency: new Idempotency(bus, sealer, log),
-      local: new LocalTools(host, catalog, modes, lists),
+      local: new LocalTools(host, { catalog, modes, federation, methods, lists }),
       federation,
     }));
     addExplainRoute(this.admin, { settings, catalog, views: this.views, authenticator, limiter }, records);
     const { runCall } = pipeline;
     const recordRequest: EdgeCore['recordRequest'] = (exchange, note) => records.request(exchange, note);
-    const methods = (this.methods = new Methods({
-      federation,
-      own: [],
-      roundTrips,
-      sealer,
-      pageSize: settings.CORTEX_LIST_PAGE_SIZE,
-      scopeStatus: settings.CORTEX_SCOPE_CHALLENGE === 'http' ? 403 : 200,
-      log,
-    }));
     const core: EdgeCore = {
       runCall,
       methods,

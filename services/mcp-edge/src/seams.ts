@@ -11,7 +11,7 @@ import {
   type WireError,
 } from '@cortex/contracts';
 import type { Federation } from './federation/federation.js';
-import type { CallEvents } from './federation/types.js';
+import type { CallEvents, FederatedTool } from './federation/types.js';
 import type { Methods } from './methods/methods.js';
 import type { Settings } from './settings.js';
 
@@ -243,6 +243,10 @@ export interface CatalogTool {
   readonly required_scopes: readonly string[];
   /** False while no instance of the service lives: not listed, a call is `unavailable`. */
   readonly live: boolean;
+  /** What it counts as for `X-Cortex-Backends`: `builtin`, `agent` or `workspace`, and of a federated one the id of its backend. */
+  readonly shelf: string;
+  /** Set for the tools of backends: asked over HTTP. */
+  readonly federated: FederatedTool | undefined;
 }
 
 export interface CatalogReader {
@@ -277,8 +281,17 @@ export interface EdgeScope {
   readonly caller: CallerContext;
   readonly catalog: CatalogReader;
   readonly modes: ModeReader;
-  /** The schemas of a tool in the form that the caller asks for; undefined where it has no such form. */
-  readonly schemasOf: (tool: CatalogTool) => { input: object; output: object | undefined } | undefined;
+  /** The call as it came. */
+  readonly input: CallInput;
+  /** W3C, of the call's own span: for what is asked on its behalf. */
+  readonly traceparent: string;
+  /** The backends, for what is asked of them beside their tools. */
+  readonly federation: Pick<Federation, 'shelves' | 'complete' | 'refreshedAt'>;
+  readonly methods: Pick<Methods, 'serve' | 'resources'>;
+  /** JSON text of a tool's definition as this request would get it in a list; undefined where it has no such form. */
+  readonly definitionOf: (tool: CatalogTool) => string | undefined;
+  /** Set by a handler that ends in questions to the client: they take the place of its result. */
+  questions?: Readonly<Record<string, unknown>>;
 }
 
 const scopes = new WeakMap<object, EdgeScope>();

@@ -1,17 +1,21 @@
 import { type BusRequest, CortexError } from '@cortex/contracts';
 import { runTool, type ServiceHost, type Tool } from '@cortex/service-kit';
 import type { PreparedLists } from '../catalog/lists.js';
-import { bindEdgeScope, type CatalogReader, type CatalogTool, type ModeReader } from '../seams.js';
+import { ownProvenance } from '../federation/provenance.js';
+import { bindEdgeScope, type CatalogTool, type EdgeScope } from '../seams.js';
 import type { CallContext } from './call-context.js';
 import type { Reply } from './dispatch.js';
+
+/** What the edge's own tools see of it, the same for every call. */
+export interface LocalWorld extends Pick<EdgeScope, 'catalog' | 'modes' | 'federation' | 'methods'> {
+  readonly lists: Pick<PreparedLists, 'definitionOf'>;
+}
 
 /** The edge's own tools, run here with the same checks and spans as in any service. */
 export class LocalTools {
   constructor(
     private readonly host: ServiceHost,
-    private readonly catalog: CatalogReader,
-    private readonly modes: ModeReader,
-    private readonly lists: Pick<PreparedLists, 'schemasOf'>,
+    private readonly world: LocalWorld,
   ) {}
 
   async ask(ctx: CallContext, tool: Tool, resume: boolean): Promise<Reply> {
@@ -31,18 +35,28 @@ export class LocalTools {
       ...(resume && { resume }),
       ...(meta.idempotency_key !== undefined && { idempotency_key: meta.idempotency_key }),
     };
-    const { list = {} } = ctx.input;
-    const schemasOf = (shown: CatalogTool) => this.lists.schemasOf(shown, list);
-    const scope = { caller, catalog: this.catalog, modes: this.modes, schemasOf };
+    const scope = this.#scope(ctx);
     const { head, body } = await runTool(this.host, tool, request, {
       prepare: (toolContext) => bindEdgeScope(toolContext, scope),
     });
     if (!head.ok) throw CortexError.fromWire(head.error);
     if (head.wait !== undefined) return { wait: head.wait };
-    return { members: body, is_error: head.is_error === true, ...(head.meta !== undefined && { meta: head.meta }) };
+    const origin = tool.announced.builtin ? ownProvenance(tool.name, this.host.version) : undefined;
+    // What a handler says of where its content came from is nearer to the truth.
+    const told = origin || head.meta ? { ...origin, ...head.meta } : undefined;
+    const more = { is_error: head.is_error === true, ...(told !== undefined && { meta: told }) };
+    if (scope.questions === undefined) return { members: body, ...more };
+    return { members: JSON.stringify(scope.questions).slice(1, -1), ...more, result_type: 'input_required' };
   }
 
   cancel(ctx: CallContext): void {
     this.host.transport.runner.inFlight.cancel(ctx.call_id);
+  }
+
+  #scope({ input, traceparent }: CallContext): EdgeScope {
+    const { lists, ...world } = this.world;
+    const { caller, revision, list = {} } = input;
+    const definitionOf = (shown: CatalogTool) => lists.definitionOf(shown, revision, list);
+    return { ...world, caller, input, traceparent, definitionOf };
   }
 }

@@ -126,7 +126,8 @@ export class CallPipeline {
       };
     } catch (error) {
       if (!isCortexError(error)) throw error;
-      const rpc = tool.federated && rpcErrorOf(error);
+      // No service of ours speaks of the protocol.
+      const rpc = (tool.federated ?? tool.local) && rpcErrorOf(error);
       if (rpc !== undefined) return await this.#rpcFault(ctx, error, rpc);
       return await this.#faulty(ctx, publicError(error, ctx.call_id), outcomeOf(error.toWire()));
     }
@@ -202,14 +203,15 @@ export class CallPipeline {
   async #rpcFault(
     ctx: CallContext,
     cause: CortexError,
-    { code, message, data, status = 200 }: RpcError,
+    { code, message, data, status = 200, required_scopes }: RpcError,
   ): Promise<CallOutcome> {
     const error = publicError(cause, ctx.call_id);
     const stored = await this.#record(ctx, {
-      outcome: outcomeOf(error),
+      outcome: required_scopes === undefined ? outcomeOf(error) : 'denied',
       error,
       error_code: String(code),
       result_bytes: 0,
+      ...(required_scopes !== undefined && { gate: 'scope' }),
     });
     if (!stored) return this.#unrecorded(ctx);
     return {
@@ -218,6 +220,7 @@ export class CallPipeline {
       message,
       ...(data !== undefined && { data }),
       status,
+      ...(required_scopes !== undefined && { required_scopes }),
       error,
       call_id: ctx.call_id,
     };

@@ -2,7 +2,6 @@ import { type AnnouncedTool, GROUPS, hintsOf, SCOPES, SERVICES, subjects } from 
 import type { Tool } from '@cortex/service-kit';
 import { type Arguments, argumentsOf } from '@cortex/service-kit/arguments';
 import { z } from 'zod';
-import type { FederatedTool } from '../federation/types.js';
 import { paramHeadersOf, type ParamHeader } from '../mcp/param-headers.js';
 import type { Schemas } from '../federation/schemas/forms.js';
 import type { CatalogTool } from '../seams.js';
@@ -13,8 +12,6 @@ export type Block = 'builtin' | 'agent' | 'workspace' | 'federated';
 /** A tool made ready once for every call of it: nothing here is worked out again on the way of a call. */
 export interface EdgeTool extends CatalogTool {
   readonly block: Block;
-  /** What it counts as for `X-Cortex-Backends`: its block, and of a federated one the id of its backend. */
-  readonly shelf: string;
   readonly subject: string;
   readonly arguments: Arguments;
   readonly paramHeaders: readonly ParamHeader[];
@@ -22,8 +19,6 @@ export interface EdgeTool extends CatalogTool {
   readonly fields: ReadonlySet<string>;
   /** Set for the edge's own tools: run here, not over the bus. */
   readonly local: Tool | undefined;
-  /** Set for the tools of backends: asked over HTTP. */
-  readonly federated: FederatedTool | undefined;
   /** Ascending in `tools/list`. */
   readonly order: readonly [block: number, group: number, service: number, position: number];
   readonly listing: Listing;

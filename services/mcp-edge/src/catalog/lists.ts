@@ -1,5 +1,4 @@
 import { formOf } from '../federation/schemas/forms.js';
-import { readJson } from '../federation/schemas/json-values.js';
 import { NO_DEFAULTS, profileFor, type ProfileDefaults } from '../federation/schemas/profile-rules.js';
 import { ORIGINAL } from '../federation/schemas/profiles.js';
 import { wrapOutput } from '../federation/schemas/wrap-output.js';
@@ -27,6 +26,9 @@ const TTL_INCOMPLETE_MS = 1_000;
 
 /** `m` the revision of today; `o` the older ones that know output schemas, as objects alone; `x` those that know none. */
 type Family = 'm' | 'o' | 'x';
+
+const familyOf = (revision: Revision): Family =>
+  revision === MODERN ? 'm' : KNOWS_OUTPUT_SCHEMA.has(revision) ? 'o' : 'x';
 
 /** What became of the schemas of a list in a profile, by the names of the tools. */
 interface Account {
@@ -64,7 +66,7 @@ export class PreparedLists {
   /** The whole `result` object. `options` have passed `listFault`. */
   get(caller: CallerContext, revision: Revision, options: ListOptions = {}): Buffer {
     if (this.#version !== this.catalog.version || this.#complete !== this.catalog.complete) this.#forget();
-    const family = revision === MODERN ? 'm' : KNOWS_OUTPUT_SCHEMA.has(revision) ? 'o' : 'x';
+    const family = familyOf(revision);
     const profile = this.profile(options);
     const key = `${family}|${options.search ? 's' : ''}|${profile}|${options.backends?.join(',') ?? '*'}|${visibilityKey(caller)}`;
     const known = this.#buffers.get(key);
@@ -91,17 +93,10 @@ export class PreparedLists {
     return profileFor(this.options.defaults ?? NO_DEFAULTS, schemas, client);
   }
 
-  /** The schemas of a tool as this request would see them in a list; undefined where the tool would be left out. */
-  schemasOf(tool: CatalogTool, options: ListOptions): { input: object; output: object | undefined } | undefined {
-    const listing = this.catalog.find(tool.name)?.listing;
-    if (listing === undefined) return undefined;
-    const profile = this.profile(options);
-    const form = profile === ORIGINAL ? listing.schemas : formOf(listing.schemas, profile);
-    if ('omitted' in form) return undefined;
-    return {
-      input: readJson(form.input) as object,
-      output: form.output === undefined ? undefined : (readJson(form.output) as object),
-    };
+  /** The whole definition of a tool as this request would get it in a list; undefined where the tool would be left out. */
+  definitionOf({ name }: CatalogTool, revision: Revision, options: ListOptions): string | undefined {
+    const tool = this.catalog.find(name);
+    return tool && this.#shown(tool, familyOf(revision), this.profile(options), false, { changed: [], omitted: [] });
   }
 
   /** Tools without a form in some profile that was asked for; of the catalogue that the last list was made of. */

@@ -1,4 +1,5 @@
 import type { Reason } from '@cortex/contracts';
+import { wantsPerson } from '../federation/reach.js';
 import type { CallerContext } from '../seams.js';
 import type { EdgeTool } from './edge-tool.js';
 
@@ -37,7 +38,7 @@ export function compositionRefusal(tool: EdgeTool, caller: CallerContext): Compo
       `is in the group ${tool.announced.group}, which this session was started without`,
       'use the tools that are listed',
     );
-  if (tool.federated !== undefined && tool.federated.backend.tokenMode !== 'none')
+  if (tool.federated !== undefined && wantsPerson(tool.federated.backend, caller))
     return refused('wants the token of a person, which a session does not hold', 'let a person call it');
   if (tool.block === 'workspace' && session.workspace === undefined)
     return refused(

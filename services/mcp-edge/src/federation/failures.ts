@@ -9,6 +9,8 @@ export interface RpcError {
   data?: unknown;
   /** HTTP status where the transport can still say it; 200 without one. */
   status?: number;
+  /** All scopes that would have been needed: the route adds the challenge. */
+  required_scopes?: readonly string[];
 }
 type Failure = Exclude<BackendAnswer, { kind: 'result' }>;
 

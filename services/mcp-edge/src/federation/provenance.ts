@@ -23,3 +23,8 @@ export const provenanceOf = ({ backend, original, version, digest }: FederatedTo
     servedAt: new Date().toISOString(),
   },
 });
+
+/** The same of a built-in. */
+export const ownProvenance = (tool: string, version: string): Record<string, unknown> => ({
+  'cortex/provenance': { backend: 'gateway', tool, version, servedAt: new Date().toISOString() },
+});

@@ -74,7 +74,7 @@ export function listFault({ schemas }: ListOptions, id?: RpcId): RpcFault | unde
   return fault(RPC.invalidParams, message, { id, data: { profiles: KNOWN_PROFILES } });
 }
 
-/** Tools that show definitions, in the form in which this request would get a list. */
-const SHOWING = new Set<unknown>(['find_tools']);
+/** Tools that show what lists show, in the form in which this request would get one. */
+const SHOWING = new Set<unknown>(['find_tools', 'list_cortex_resources']);
 export const callList = (name: unknown, options: () => ListOptions): { list?: ListOptions } =>
   SHOWING.has(name) ? { list: options() } : {};

@@ -13,7 +13,7 @@ afterAll(async () => edge[Symbol.asyncDispose]());
 const comparable = (body: unknown): unknown =>
   JSON.parse(
     JSON.stringify(body)
-      .replaceAll(/"call_id":"[^"]+"/g, '"call_id":"…"')
+      .replaceAll(/"(call_id|servedAt)":"[^"]+"/g, '"$1":"…"')
       .replaceAll(/\(call [^)]+\)/g, '(call …)'),
   ) as unknown;
 
@@ -77,9 +77,9 @@ describe("the rest of the modern era, by the SDK's entry", () => {
   });
   it.each([
     ['prompts/list', {}, { prompts: [], ttlMs: 60_000, cacheScope: 'private', resultType: 'complete' }],
-    ['resources/list', {}, { resources: [], ttlMs: 60_000, cacheScope: 'private' }],
+    ['resources/list', {}, { resources: [{ uri: 'cortex://architecture' }], ttlMs: 60_000, cacheScope: 'private' }],
     ['resources/templates/list', {}, { resourceTemplates: [], ttlMs: 60_000, cacheScope: 'private' }],
-  ])('%s is empty and says how long that holds', async (method, params, result) => {
+  ])('%s holds what is Cortex`s own and says how long that holds', async (method, params, result) => {
     expect((await edge.ask(method, params)).body.result).toMatchObject(result);
   });
   it.each([

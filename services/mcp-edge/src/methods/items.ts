@@ -1,12 +1,7 @@
 import { UriTemplate } from '@modelcontextprotocol/server';
 import { ownScheme } from '../federation/declarations.js';
-import type {
-  Backend,
-  FederatedCatalog,
-  FederatedPrompt,
-  FederatedResource,
-  FederatedTemplate,
-} from '../federation/types.js';
+import { wantsPerson } from '../federation/reach.js';
+import type { FederatedCatalog, FederatedPrompt, FederatedResource, FederatedTemplate } from '../federation/types.js';
 import type { CallerContext } from '../seams.js';
 import type { Json } from './types.js';
 
@@ -21,10 +16,6 @@ const NOT_PASSED_ON = new Set(['scope', 'name', '_meta']);
 /** Whether this caller may use an item: by the scope, and whether there is a token to show to its backend. */
 export const maySee = ({ scope, backend }: Item, caller: CallerContext): boolean =>
   caller.scopes.has(scope) && !wantsPerson(backend, caller);
-
-/** A session has no token of a person, and its own is for Cortex alone. */
-export const wantsPerson = ({ tokenMode }: Backend, { session }: CallerContext): boolean =>
-  session !== undefined && tokenMode !== 'none';
 
 const listings = new WeakMap<Item, Json>();
 

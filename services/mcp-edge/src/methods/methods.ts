@@ -4,6 +4,7 @@ import { failureOf } from '../federation/failures.js';
 import type { Federation } from '../federation/federation.js';
 import { stripOwnMeta } from '../federation/own-meta.js';
 import { toldBy } from '../federation/provenance.js';
+import { wantsPerson } from '../federation/reach.js';
 import type { Backend, BackendAnswer } from '../federation/types.js';
 import { isObject, RPC } from '../mcp/envelope.js';
 import type { CallerContext, EdgeLog } from '../seams.js';
@@ -11,7 +12,7 @@ import { completionAsked, completionOf } from './completion.js';
 import { contentsOf, ttlOf } from './contents.js';
 import { contextText } from './context.js';
 import { badParams, faultOf, noResource, noScope, refused, unknownPrompt } from './faults.js';
-import { type Item, listed, maySee, promptOf, resourceOf, wantsPerson } from './items.js';
+import { type Item, listed, maySee, promptOf, resourceOf } from './items.js';
 import type { OwnResource } from './own-resources.js';
 import { Pages } from './pages.js';
 import { argumentsOf, promptFault, toldMessages } from './prompts.js';
@@ -51,10 +52,7 @@ export class Methods {
         case 'prompts/list':
           return this.#list(ask, 'prompts', this.#seen('prompts', ask));
         case 'resources/list':
-          return this.#list(ask, 'resources', [
-            ...this.options.own.map(({ listing }) => listing),
-            ...this.#seen('resources', ask),
-          ]);
+          return this.#list(ask, 'resources', this.resources(ask).resources);
         case 'resources/templates/list':
           return this.#list(ask, 'resourceTemplates', this.#seen('templates', ask));
         case 'prompts/get':
@@ -78,6 +76,12 @@ export class Methods {
     }
   }
 
+  /** Every resource and every template that a caller sees in its lists, on one page. */
+  resources(ask: Pick<MethodAsk, 'caller' | 'list'>): { resources: Json[]; resourceTemplates: Json[] } {
+    const own = this.options.own.map(({ listing }) => listing);
+    return { resources: [...own, ...this.#seen('resources', ask)], resourceTemplates: this.#seen('templates', ask) };
+  }
+
   /** Whether a caller may be told that this resource changed. */
   knows(uri: string, caller: CallerContext): boolean {
     if (this.options.own.some((one) => one.uri === uri)) return true;
@@ -92,7 +96,7 @@ export class Methods {
     return versionOf(items.filter((item) => maySee(item, caller)).map(listed));
   }
 
-  #seen(kind: 'prompts' | 'resources' | 'templates', { caller, list }: MethodAsk): Json[] {
+  #seen(kind: 'prompts' | 'resources' | 'templates', { caller, list }: Pick<MethodAsk, 'caller' | 'list'>): Json[] {
     const items: readonly Item[] = this.options.federation.current[kind];
     const { backends } = list;
     return items

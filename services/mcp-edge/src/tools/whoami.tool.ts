@@ -1,9 +1,14 @@
 import { defineTool } from '@cortex/service-kit';
 import { z } from 'zod';
+import { toldBy } from '../federation/provenance.js';
 import { edgeScope } from '../seams.js';
-import { indented } from './indented.js';
+import { accountsOf, type BackendAccount } from './backend-accounts.js';
+import { indented, indentedText } from './indented.js';
 
-/** Says who calls. Events: none. Errors: none. Source: gateway, section 16.1. */
+/**
+ * Says who calls, and asks the backends the same. Events: none. Errors: none: a backend that fails says so in its own line.
+ * Source: gateway, section 16.1.
+ */
 export const whoami = defineTool({
   name: 'whoami',
   title: 'Who am I',
@@ -35,19 +40,35 @@ export const whoami = defineTool({
     }),
     scopes_granted: z.array(z.string()).describe('Those that broader ones imply among them; sorted'),
     backends: z
-      .array(z.looseObject({ app_id: z.string(), healthy: z.boolean() }))
-      .describe('Connected backends of which you hold a scope'),
-    discovered_at: z.string().describe('When the catalogue last changed, ISO 8601'),
+      .array(
+        z.looseObject({
+          app_id: z.string().describe('Id of the backend'),
+          healthy: z.boolean(),
+        }),
+      )
+      .describe(
+        'Connected backends of which you hold a scope, each with what it says of you, or with the error that kept it from that',
+      ),
+    discovered_at: z.string().describe('When the backends were last asked what they offer, ISO 8601'),
   }),
-  handle(_args, ctx) {
-    const { caller, catalog } = edgeScope(ctx);
+  async handle(_args, ctx) {
+    const scope = edgeScope(ctx);
+    const { caller, catalog, federation } = scope;
     const { sub, person_id, email, pool, role, client_id, audience, issuer, jti } = caller;
-    return indented({
+    const accounts = await accountsOf(scope, ctx);
+    const answer = (backends: BackendAccount['known'][]) => ({
       identity: { sub, person_id, email, pool, role },
       session: { client_id, audience, issuer, jti, is_dev_bypass: caller.dev_bypass },
       scopes_granted: [...caller.scopes].sort(),
-      backends: [],
-      discovered_at: catalog.changed_at,
+      backends,
+      discovered_at: federation.refreshedAt ?? catalog.changed_at,
     });
+    const whole = answer(accounts.map(({ known, said }) => ({ ...known, ...said })));
+    if (caller.session === undefined) return indented(whole);
+    // What a backend says stands in an agent's prompt only where it is seen whose words they are.
+    const fenced = accounts.flatMap(({ backend, said }) =>
+      said === undefined ? [] : [toldBy(backend, caller)(indentedText(said))],
+    );
+    return indented(whole, [indentedText(answer(accounts.map(({ known }) => known))), ...fenced]);
   },
 });
