@@ -28,7 +28,8 @@ export async function applyBatch(
   projection: Projection,
   batch: readonly LogMessage[],
 ): Promise<Applied> {
-  const together = client.pipeline === true && batch.length > 1 && !oneByOne.has(projection);
+  const together =
+    client.pipeline === true && batch.length > 1 && projection.proof === undefined && !oneByOne.has(projection);
   const transaction = new BatchTransaction(client, together);
   const begun = client.query('begin');
   begun.catch(() => {}); // told by the statement behind it
@@ -36,6 +37,10 @@ export async function applyBatch(
     const before = await lockCheckpoint(client, projection.name);
     await begun;
     const applied: Applied = { seq: before, messages: 0, workspaces: new Set(), skipped: [] };
+    if (projection.proof !== undefined) {
+      const fresh = messagesAbove(batch, applied);
+      if (fresh.length > 0) await projection.proof(fresh, transaction.tx);
+    }
     const started: Promise<unknown>[] = [];
     // All statements of the batch in one write instead of one each.
     if (together) client.connection?.stream.cork();
@@ -84,6 +89,13 @@ async function lockCheckpoint(client: BatchClient, projection: string): Promise<
 /** Rejects where the handler throws, so that the others are waited for in any case. */
 async function handle(projection: Projection, event: AnyEvent, { tx }: BatchTransaction): Promise<unknown> {
   return projection.on[event.type]?.(event, tx) as unknown;
+}
+
+function messagesAbove(batch: readonly LogMessage[], applied: Applied): LogMessage[] {
+  const fresh = batch.filter(({ seq }) => seq > applied.seq);
+  applied.seq = fresh.at(-1)?.seq ?? applied.seq;
+  applied.messages = fresh.length;
+  return fresh;
 }
 
 /** Those that the projection has a handler for, in their newest version. */

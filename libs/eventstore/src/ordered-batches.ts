@@ -11,6 +11,8 @@ export interface OrderedOptions {
   consumer: string;
   /** The checkpoint: what is not above it needs no waiting for. */
   applied: number;
+  /** What was acknowledged and is above the checkpoint is read again from the stream, every message of it, instead of ending in `ViewLost`. */
+  reread?: boolean;
   signal: AbortSignal;
   log: Log;
 }
@@ -31,11 +33,13 @@ export async function* orderedBatches(options: OrderedOptions): AsyncGenerator<D
   let inHand: Delivered[] = [];
   try {
     const begin = await consumerState(bus, stream, consumer);
-    // To go on would leave a hole that nobody sees.
     if (await hasLost(bus, stream, applied, begin)) {
-      throw new ViewLost(
-        `lacks what was in it up to ${begin.ack_floor.stream_seq}; run cortex projections rebuild ${consumer}`,
-      );
+      if (options.reread) yield* again(options, begin.ack_floor.stream_seq);
+      // To go on would leave a hole that nobody sees.
+      else
+        throw new ViewLost(
+          `lacks what was in it up to ${begin.ack_floor.stream_seq}; run cortex projections rebuild ${consumer}`,
+        );
     }
     let expected = begin.delivered.consumer_seq + 1;
     const count = (messages: readonly Delivered[]): void => {
@@ -76,5 +80,20 @@ export async function* orderedBatches(options: OrderedOptions): AsyncGenerator<D
     }
   } finally {
     pull.close(inHand);
+  }
+}
+
+/** Every message above the checkpoint that the stream still has, up to what the consumer was done with. */
+async function* again({ bus, stream, consumer, applied, log, signal }: OrderedOptions, upTo: number) {
+  log('warn', 'reads again what its database has lost', { consumer, from: applied + 1, to: upTo });
+  for (let from = applied + 1; from <= upTo && !signal.aborted;) {
+    const batch: Delivered[] = [];
+    while (batch.length < BATCH && from <= upTo) {
+      const message = await bus.direct.next(stream, '>', from);
+      from = message === null ? upTo + 1 : message.seq + 1;
+      if (message !== null && message.seq <= upTo)
+        batch.push({ ...message, deliverySeq: 0, delivery: 1, pending: 0, ack: '' });
+    }
+    if (batch.length > 0) yield batch;
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus, Log } from '@cortex/bus';
 import { streamOf } from '@cortex/contracts';
-import type { ClientConfig } from 'pg';
+import pg, { type ClientConfig } from 'pg';
 import { applyBatch, type Applied } from './apply-batch.js';
 import { orderedBatches } from './ordered-batches.js';
 import type { Projection } from './projection.js';
@@ -116,6 +116,31 @@ export class ProjectionRunner {
     });
   }
 
+  /**
+   * Deletes rows of a view that it keeps no longer, so many at a time that batches go on in between; answers how many. The rows are the
+   * projector's, so nobody else can. `id` is the table's key.
+   */
+  async deleteWhere(options: {
+    table: string;
+    id: string;
+    /** Of time or number; what is below `before` goes. */
+    column: string;
+    before: Date | number;
+    batch: number;
+    signal?: AbortSignal;
+  }): Promise<number> {
+    const { column, before, batch, signal } = options;
+    const [table, id, at] = [options.table, options.id, column].map((text) => pg.escapeIdentifier(text));
+    const text = `delete from ${table} where ${id} in (select ${id} from ${table} where ${at} < $1 order by ${at} limit $2)`;
+    let deleted = 0;
+    for (;;) {
+      signal?.throwIfAborted();
+      const { rowCount } = await this.#connection.use(({ client }) => client.query(text, [before, batch]));
+      deleted += rowCount ?? 0;
+      if ((rowCount ?? 0) < batch) return deleted;
+    }
+  }
+
   async #loop(running: Running): Promise<void> {
     const { signal } = this.#stop;
     const { name, subject } = running.projection;
@@ -129,6 +154,7 @@ export class ProjectionRunner {
           stream: streamOf(subject),
           consumer: name,
           applied: running.seq,
+          reread: running.projection.proof !== undefined,
           signal,
           log: this.#log,
         });
@@ -162,7 +188,8 @@ export class ProjectionRunner {
           return applyBatch(connected.client, projection, batch);
         });
         const last = batch.reduce((a, b) => (b.seq > a.seq ? b : a));
-        bus.publish(last.ack, '+ACK');
+        // Of what was read again there is nothing to acknowledge.
+        if (last.ack !== '') bus.publish(last.ack, '+ACK');
         this.#moved(running, applied);
         try {
           if (applied.messages > 0) onBatch?.(projection.name, { seq: applied.seq, workspaces: applied.workspaces });

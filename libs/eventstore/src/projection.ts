@@ -1,6 +1,7 @@
 import type { Actor } from '@cortex/contracts';
 import type { Migration } from 'kysely/migration';
 import type { Transaction } from 'kysely';
+import type { LogMessage } from './commit.js';
 import { assertVersions, type EventShape, type EventVersions } from './decider.js';
 
 /** What a projection or reactor gets with every event, from the commit's envelope. */
@@ -41,7 +42,12 @@ export interface ProjectionSpec<Event extends EventShape, Db> extends EventVersi
   tables: readonly (keyof Db & string)[];
   /** Facts: a handler never rejects one, it skips, clamps or defaults. Only broken infrastructure throws. */
   on: ProjectionHandlers<Event, Db>;
+  /** See `defineProof`. */
+  proof?: ProofHandler<Db>;
 }
+
+/** All messages of a batch that are above the checkpoint, in order. Each statement may wait for the one before. */
+export type ProofHandler<Db> = (messages: readonly LogMessage[], tx: Transaction<Db>) => Promise<void>;
 
 // A list of projections holds ones of many events: only `any` takes each of them.
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -54,6 +60,18 @@ export function defineProjection<Event extends EventShape, Db>(spec: ProjectionS
   assertConsumer('projection', spec);
   assertVersions(spec.name, spec);
   return Object.freeze({ ...spec });
+}
+
+/**
+ * What is written down about the messages themselves, whatever is in them: bytes and sequences, not events. It is no view: made anew
+ * from a log that somebody changed it would agree with the change. So it is never rebuilt, and where its database has lost a part, it
+ * goes on from what that still has.
+ */
+export function defineProof<Db>(
+  spec: Pick<ProjectionSpec<EventShape, Db>, 'name' | 'subject' | 'tables'> & { proof: ProofHandler<Db> },
+): Projection<EventShape, Db> {
+  assertConsumer('proof', spec);
+  return Object.freeze({ ...spec, on: {} });
 }
 
 /** A name that is a consumer, a checkpoint and part of a permission; a subject that one 2.9 filter can express. */

@@ -42,6 +42,10 @@ const SWAP_PAUSE_MS = 250;
  */
 export async function rebuildProjection(options: RebuildOptions): Promise<Rebuilt> {
   const { adminUrl, service, projection, signal } = options;
+  if (projection.proof !== undefined)
+    throw new Error(
+      `${projection.name} proves what the log held when it was written; made anew it would prove nothing`,
+    );
   const schema = schemaOf(service.name);
   const shadow = `${schema}_rebuild_${sha256Hex(projection.name).slice(0, 8)}`;
   const admin = new pg.Client({ connectionString: adminUrl });

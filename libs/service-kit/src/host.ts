@@ -15,6 +15,7 @@ import type { Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { Environment, ServiceCredentials } from './config.js';
 import type { HealthRegistry } from './health.js';
+import type { Lines } from './lines.js';
 import { busLog } from './log.js';
 import type { Metrics } from './metrics.js';
 import type { OpsRoutes } from './ops.js';
@@ -33,6 +34,7 @@ export interface ProcessParts {
   metrics: Metrics;
   ops: OpsRoutes;
   log: Logger;
+  lines: Lines;
   tracer: (service: string) => Tracer;
   version: string;
 }
@@ -50,6 +52,8 @@ export class ServiceHost {
   readonly metrics: Metrics;
   readonly ops: OpsRoutes;
   readonly secrets: Secrets | null;
+  /** Of the audit trail; the log is another. */
+  readonly lines: Lines;
   readonly version: string;
   readonly #presence: Presence;
   readonly #stop = new AbortController();
@@ -76,6 +80,7 @@ export class ServiceHost {
     this.metrics = parts.metrics;
     this.ops = parts.ops;
     this.secrets = parts.secrets;
+    this.lines = parts.lines;
     this.version = parts.version;
     const tell = busLog(log);
     this.store = new EventStore({ bus, snapshots: postgresSnapshots(pool, tell), log: tell });

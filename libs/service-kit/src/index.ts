@@ -5,6 +5,7 @@ export { HealthRegistry, type Check } from './health.js';
 export { ServiceHost } from './host.js';
 export { uuidOf } from './ids.js';
 export { limit } from './limit.js';
+export type { Lines } from './lines.js';
 export { Metrics } from './metrics.js';
 export { opsRoutes, type OpsRoutes } from './ops.js';
 export { startProcess, type HttpPart, type Runnable, type RunningProcess, type RunOptions } from './process.js';

@@ -8,10 +8,14 @@ import { pino, type DestinationStream, type Logger } from 'pino';
  * turn the direction of text.
  */
 const HIDDEN = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
-const escapeHidden = (line: string): string =>
+/** The same JSON text, in which nothing steers a terminal. */
+export const escapeHidden = (line: string): string =>
   line.replace(HIDDEN, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** One JSON line per record, with the ids of the active span; never a body of a request or reply (threat T88). */
+/**
+ * One JSON line per record, on standard error if nothing else is said, with the ids of the active span; never a body of a request or
+ * reply (threat T88).
+ */
 export function createLog(level: string, destination?: DestinationStream): Logger {
   return pino(
     {
@@ -25,7 +29,7 @@ export function createLog(level: string, destination?: DestinationStream): Logge
         return span ? { trace_id: span.traceId, span_id: span.spanId } : {};
       },
     },
-    ...(destination ? [destination] : []),
+    destination ?? pino.destination({ dest: 2, sync: true }),
   );
 }
 

@@ -9,6 +9,7 @@ import type { DestinationStream, Logger } from 'pino';
 import { readConfig } from './config.js';
 import { HealthRegistry } from './health.js';
 import { ServiceHost } from './host.js';
+import { standardOutput, type Lines } from './lines.js';
 import { createLog, nestLog } from './log.js';
 import { Metrics } from './metrics.js';
 import { opsRoutes, type OpsRoutes } from './ops.js';
@@ -34,8 +35,10 @@ export interface Runnable {
 export interface RunOptions {
   /** Default `process.env`. */
   env?: NodeJS.ProcessEnv;
-  /** Where the log goes; default standard output. */
+  /** Where the log goes; default standard error. */
   logTo?: DestinationStream;
+  /** Where the lines of the audit trail go; default standard output. */
+  linesTo?: Lines;
 }
 
 /** One or more services that share a process. */
@@ -66,6 +69,7 @@ export async function startProcess(services: readonly Runnable[], options: RunOp
   );
   const { shared, secrets } = parsed;
   const log = createLog(shared.CORTEX_LOG_LEVEL, options.logTo);
+  const lines = options.linesTo ?? standardOutput();
   const telemetry = await startTelemetry(shared, version);
   const health = new HealthRegistry();
   const metrics = new Metrics();
@@ -81,6 +85,7 @@ export async function startProcess(services: readonly Runnable[], options: RunOp
     metrics,
     ops,
     log,
+    lines,
     tracer: (name: string) => telemetry.tracer(name),
     version,
   };
@@ -102,6 +107,7 @@ export async function startProcess(services: readonly Runnable[], options: RunOp
     await Promise.allSettled([...started.map(({ host }) => host), ...unstarted].map((host) => host.close()));
     opsServer?.closeAllConnections();
     opsServer?.close();
+    lines.flush();
     await telemetry.shutdown().catch((error: unknown) => log.warn({ err: error }, 'the last spans were not sent'));
   };
 

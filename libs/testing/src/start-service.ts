@@ -59,6 +59,8 @@ export interface RunningService extends AsyncDisposable {
   readonly opsUrl: string | null;
   /** What the process has logged so far, one JSON line each. */
   readonly log: readonly string[];
+  /** The lines of the audit trail so far. */
+  readonly lines: readonly string[];
   /** A Nest provider of the service. */
   get<T>(provider: Type<T> | symbol | string): T;
   /** Stands for the edge: the structured result, or a thrown CortexError. Remembers `last_seq` for the next call, as the edge does. */
@@ -102,6 +104,7 @@ export async function startService(service: Startable, options: StartOptions = {
   const definitions = services.map(({ def }) => def);
   const owned: AsyncDisposable[] = [];
   const log: string[] = [];
+  const lines: string[] = [];
   try {
     const postgres = options.postgres ?? (await postgresFixture(definitions));
     if (!options.postgres) owned.unshift(postgres);
@@ -123,6 +126,7 @@ export async function startService(service: Startable, options: StartOptions = {
         ...options.env,
       },
       logTo: { write: (line: string) => void log.push(line.trimEnd()) },
+      linesTo: { write: (line) => void lines.push(line), dropped: 0, flush: () => undefined },
     });
     owned.unshift({ [Symbol.asyncDispose]: () => running.stop() });
     if (options.ready !== false) await within(30_000, running.ready, log);
@@ -140,6 +144,7 @@ export async function startService(service: Startable, options: StartOptions = {
       nats,
       postgres,
       log,
+      lines,
       opsUrl: running.opsPort === null ? null : `http://127.0.0.1:${running.opsPort}`,
       get: (provider) => host.get(provider),
       ...callsOf(host, busAs),

@@ -20,6 +20,8 @@ export interface Home {
   /** The login code of the running issuer. */
   loginCode: string;
   logs: string;
+  /** Lines of the audit trail of all services, turned over like the logs. */
+  trail: string;
   /** Compiled code of our own programs: a fifth of their start. */
   compiled: string;
   nats: string;
@@ -41,6 +43,7 @@ export function homeOf(dir?: string): Home {
     lock: join(root, 'run', 'up.lock'),
     loginCode: join(root, 'run', 'login-code'),
     logs: join(root, 'logs'),
+    trail: join(root, 'logs', 'audit-trail.log'),
     compiled: join(root, 'run', 'compiled'),
     nats: join(root, 'data', 'nats'),
     postgres: join(root, 'data', 'postgres'),

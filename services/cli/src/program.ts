@@ -47,7 +47,7 @@ export function program(): Command {
   );
 
   command(cortex, 'logs', 'logs of one process, or of all of them')
-    .argument('[service]', 'nats, postgres, services, up, or the name of a service')
+    .argument('[service]', 'nats, postgres, services, up, audit-trail, or the name of a service')
     .option('-f, --follow', 'go on as they grow')
     .option('-n, --lines <n>', 'so many lines of each', '50')
     .option('--json', 'the lines as they were written')
@@ -139,6 +139,7 @@ export function program(): Command {
   budgets(cortex, command, json);
   cortex.addCommand(signal());
   cortex.addCommand(bench());
+  audit(cortex, command, json);
   conformance(cortex);
   return strict(cortex);
 }
@@ -164,6 +165,19 @@ function toolIntegrity(group: Command, command: Make, json: With): void {
   const actions = () => import('./commands/tool-integrity.js');
   const made = (name: string, description: string): Command =>
     json(command(group, name, description)).option(OF_WHICH, ELSEWHERE);
+function audit(cortex: Command, command: Make, json: With): void {
+  const group = cortex.command('audit').description('the trail of every request: is it whole, and how long is it kept');
+  json(
+    command(group, 'verify', 'name the first record that was changed, removed or put in; exit code 1 if there is one'),
+  )
+    .option('--anchors <file>', 'lines of the trail as a log collector kept them; its anchors count too')
+    .option('--key <key...>', 'public keys of before that signed anchors, 32 bytes in base64url')
+    .action(async (flags) => (await import('./commands/audit.js')).verify(flags));
+  json(command(group, 'purge', 'let go what is older than CORTEX_AUDIT_RETENTION_DAYS')).action(async (flags) =>
+    (await import('./commands/audit.js')).purge(flags),
+  );
+}
+
   const TOOL = 'its name as it is listed, or <backend>/<original name>';
   made('pending', 'tools of backends that are held back, and why').action(async (_flags, self: Command) =>
     (await actions()).pending(self.optsWithGlobals()),

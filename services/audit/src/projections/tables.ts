@@ -72,7 +72,16 @@ export interface ExecutionCostRow {
   num_turns: number | null;
 }
 
+/** Links of the hash chain of records whose sequences follow each other. `hashes`: 32 bytes each. Source: `callChain`. */
+export interface CallChainRow {
+  /** Of the stream; so is `last_seq`. Numbers when written, text when read. */
+  first_seq: ColumnType<string, number, never>;
+  last_seq: ColumnType<string, number, never>;
+  hashes: Buffer;
+}
+
 export interface AuditDb extends WhoseDb {
+  call_chain: CallChainRow;
   tool_calls: ToolCallRow;
   requests: RequestRow;
   executions: ExecutionRow;
@@ -140,4 +149,12 @@ export const migrations = defineMigrations({
     },
   },
   '0003_whose': whoseTables,
+  '0004_chain': {
+    async up(db) {
+      await sql`
+        create table call_chain (first_seq bigint primary key, last_seq bigint not null unique, hashes bytea not null)`.execute(
+        db,
+      );
+    },
+  },
 });

@@ -51,12 +51,14 @@ function choose(home: Home, service: string | undefined): { names: string[]; onl
   const files = existsSync(home.logs) ? readdirSync(home.logs) : [];
   const there = files.filter((file) => file.endsWith('.log')).map((file) => file.slice(0, -4));
   const each = readState(home)?.each === true;
-  if (service === undefined) return { names: there.filter((name) => each || !isService(name)) };
+  // The trail is asked for by its name: it has a line per request.
+  if (service === undefined) return { names: there.filter((name) => name !== TRAIL && (each || !isService(name))) };
   if (isService(service) && !each && there.includes('services')) return { names: ['services'], only: service };
   if (there.includes(service)) return { names: [service] };
   throw new CliError(`no log of ${JSON.stringify(service)}; there are: ${there.join(', ') || 'none yet'}`, EXIT.usage);
 }
 
+const TRAIL = 'audit-trail';
 const isService = (name: string): boolean => (SERVICES as readonly string[]).includes(name);
 
 /** Whole lines from a position on; a file that was cut is read from its beginning. */

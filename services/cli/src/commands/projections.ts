@@ -44,7 +44,9 @@ export async function projectionsRebuild(
   }
   const rebuilt = await withAdmin(homeOf(flags.home), async (admin) => {
     const views = viewsOf(await loadDefinitions());
-    const chosen = flags.all ? views : views.filter(({ projection }) => projection.name === name);
+    const chosen = flags.all
+      ? views.filter(({ projection }) => projection.proof === undefined)
+      : views.filter(({ projection }) => projection.name === name);
     if (chosen.length === 0) {
       const names = views.map(({ projection }) => projection.name).join(', ');
       throw new CliError(`projection ${JSON.stringify(name)} is unknown; there are: ${names}`, EXIT.usage);

@@ -127,7 +127,14 @@ async function startOf(bus: Bus, stream: Stream, since: string | undefined): Pro
   return at.delivered.stream_seq + 1;
 }
 
-const stateOf = async (bus: Bus, stream: Stream) => (await (await jetstreamManager(bus.nc)).streams.info(stream)).state;
+const infoOf = async (bus: Bus, stream: Stream) => (await jetstreamManager(bus.nc)).streams.info(stream);
+const stateOf = async (bus: Bus, stream: Stream) => (await infoOf(bus, stream)).state;
+
+/** First sequence that a stream has, and milliseconds after which messages leave it; Infinity where they never do. */
+export async function keptOf(bus: Bus, stream: Stream): Promise<{ first_seq: number; ms: number }> {
+  const { state, config } = await infoOf(bus, stream);
+  return { first_seq: state.first_seq, ms: config.max_age === 0 ? Number.POSITIVE_INFINITY : config.max_age / 1e6 };
+}
 
 /** Streams that can hold a subject of this pattern. */
 function streamsOf(subject: string | undefined): Stream[] {

@@ -12,6 +12,8 @@ export interface ServiceProcessOptions {
   services: readonly string[];
   env: NodeJS.ProcessEnv;
   logFile: string;
+  /** Where its lines of the audit trail go, which it writes to standard output; default the same file. */
+  trailFile?: string;
   /** Port of /health, /ready and /metrics. */
   port: number;
   /** It loads its code at once, and begins when bus and database are ready. */
@@ -23,13 +25,14 @@ export function startServiceProcess(options: ServiceProcessOptions): Running {
   const main = fileURLToPath(new URL('../host-main.js', import.meta.url));
   mkdirSync(dirname(options.logFile), { recursive: true, mode: 0o700 });
   const log = openSync(options.logFile, 'a', 0o600);
+  const trail = openSync(options.trailFile ?? options.logFile, 'a', 0o600);
   const child = spawn(process.execPath, [...FLAGS, main, ...options.services], {
     env: options.env,
     // Its own process group: a Ctrl-C in the terminal is ours to pass on.
     detached: true,
-    stdio: ['ignore', log, log, 'ipc'],
+    stdio: ['ignore', trail, log, 'ipc'],
   });
-  closeSync(log);
+  for (const file of [trail, log]) closeSync(file);
   const exited = new Promise<Exit>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
     child.once('error', () => resolve({ code: null, signal: null }));

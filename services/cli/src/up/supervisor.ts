@@ -7,6 +7,7 @@ import { natsServerBinary } from '@cortex/embedded/nats-binary';
 import { startNats } from '@cortex/embedded/nats';
 import { freePort } from '@cortex/embedded/ports';
 import { initPostgres, isPostgresDir, startPostgres } from '@cortex/embedded/postgres';
+import { retentionDays } from '@cortex/contracts/retention';
 import { SERVICES, type ServiceName } from '@cortex/contracts/services';
 import type { Secrets } from '@cortex/service-kit';
 import { CliError, messageOf } from '../exit.js';
@@ -234,7 +235,7 @@ export class Supervisor {
       await this.#keep(
         name,
         'services',
-        async (logFile) => startServiceProcess({ services, env, logFile, port, begin }),
+        async (logFile) => startServiceProcess({ services, env, logFile, trailFile: this.#home.trail, port, begin }),
         `http://127.0.0.1:${port}`,
       );
     }
@@ -328,7 +329,11 @@ export class Supervisor {
     return {
       configured,
       provision: (adminUrl: string) => {
-        child.send({ nats_url: this.#state.nats_url, admin_url: adminUrl });
+        child.send({
+          nats_url: this.#state.nats_url,
+          admin_url: adminUrl,
+          calls_days: retentionDays(this.options.env['CORTEX_AUDIT_RETENTION_DAYS']),
+        });
         return done;
       },
       makeWorkspace: (owner: Owner | null) => {
