@@ -21,6 +21,7 @@ import { toolDigest } from './federation/integrity/fingerprint.js';
 import { Integrity } from './federation/integrity/integrity.js';
 import { addIntegrityRoutes } from './federation/integrity/routes.js';
 import { HeldToSchemas } from './federation/schemas/held-to.js';
+import { offeredScopes } from './federation/offered-scopes.js';
 import { readSchemas } from './federation/schemas/read-schemas.js';
 import { Validator } from './federation/schemas/validator.js';
 import { type ConfirmationPort, nobodyReachable } from './guard/confirmation.js';
@@ -160,7 +161,7 @@ export class Edge {
       onSkew: () => metrics.tokenSkew.inc(),
       onStaleKeys: (stale) => metrics.jwksStale.set(stale ? 1 : 0),
     }));
-    const front = createHttpFront({ settings, scopes: () => catalog.scopes(), log: tell });
+    const front = createHttpFront({ settings, scopes: offeredScopes(catalog, federation), log: tell });
     this.admin = new AdminRoutes({
       secret: settings.adminSecret,
       maxBytes: settings.CORTEX_MAX_BODY_BYTES,

@@ -146,7 +146,9 @@ export class Catalog implements CatalogReader {
   }
 
   scopes(): readonly string[] {
-    return [...new Set(this.#living.flatMap((tool) => tool.required_scopes))].sort();
+    // A tool that is held back asks nobody for a scope.
+    const offered = this.#living.filter(({ federated }) => federated?.held === undefined);
+    return [...new Set(offered.flatMap((tool) => tool.required_scopes))].sort();
   }
 
   #toolsTold(key: string, entry: KvEntry | null): void {
