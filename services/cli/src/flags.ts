@@ -17,13 +17,13 @@ export function parseArguments(text: string, source: string): Record<string, unk
  * A token as it was pasted, without blanks around it. What no header could carry is named with its place, since it cannot be seen: the
  * failure would look like a broken connection.
  */
-export function bearerFlag(given: string | undefined): string | undefined {
+export function bearerFlag(given: string | undefined, name = '--token'): string | undefined {
   const token = given?.trim();
   const at = token?.search(/[^\x21-\x7e]/u) ?? -1;
   if (token === undefined || at < 0) return token;
   const code = (token.codePointAt(at) ?? 0).toString(16).toUpperCase().padStart(4, '0');
   throw new CliError(
-    `--token has a character that no token has, U+${code} at position ${at + 1}; copy it again`,
+    `${name} has a character that no token has, U+${code} at position ${at + 1}; copy it again`,
     EXIT.usage,
   );
 }

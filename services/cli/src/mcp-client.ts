@@ -106,9 +106,11 @@ function answerIn(text: string): Answer | null {
   return null;
 }
 
-/** Header values are visible ASCII; others travel as the protocol says. */
-const headerValue = (text: string): string =>
-  /^[\x21-\x7e]+$/.test(text) ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`;
+/** Header values are visible ASCII; others travel as the protocol says, and so does what would be read as one that does. */
+export const headerValue = (text: string): string =>
+  /^[\x21-\x7e]+$/.test(text) && !/^=\?base64\?.*\?=$/.test(text)
+    ? text
+    : `=?base64?${Buffer.from(text).toString('base64')}?=`;
 
 /** Not `fetch`: that gives up after five minutes without a header, and a command may take ten. */
 function post({ endpoint, timeoutMs }: McpTarget, body: string, headers: Record<string, string>): Promise<HttpAnswer> {

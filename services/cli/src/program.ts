@@ -120,6 +120,13 @@ export function program(): Command {
     .option('--url <origin>', 'of a Cortex elsewhere, with $CORTEX_ADMIN_SECRET')
     .action(async (tool, flags) => (await import('./commands/explain.js')).explain(tool, flags));
 
+  command(cortex, 'stdio', 'speak MCP on stdin and stdout, for clients that start a program')
+    .option('--running', 'for the Cortex that runs in this home, instead of a gateway of its own')
+    .option('--url <url>', 'for a Cortex elsewhere, with $BRIDGE_TOKEN (default: $BRIDGE_URL)')
+    .option('--scopes <list>', 'of its tokens, separated by blanks or commas (default: $BRIDGE_SCOPES)')
+    .addHelpText('after', STDIO_VARIABLES)
+    .action(async (flags) => (await import('./commands/stdio.js')).stdio(flags));
+
   command(cortex, 'events', 'print what happened: commits and tool calls')
     .option('-f, --follow', 'go on with what happens from now on')
     .option(
@@ -132,6 +139,7 @@ export function program(): Command {
     .addHelpText('after', EVENT_STREAMS)
     .action(async (flags) => (await import('./commands/events.js')).events(flags));
 
+  audit(cortex, command, json);
   workspaces(cortex, command, json);
   memory(cortex, command, json);
   sessions(cortex, command, json);
@@ -139,7 +147,6 @@ export function program(): Command {
   budgets(cortex, command, json);
   cortex.addCommand(signal());
   cortex.addCommand(bench());
-  audit(cortex, command, json);
   conformance(cortex);
   return strict(cortex);
 }
@@ -158,13 +165,6 @@ function projections(cortex: Command, command: Make, json: With): void {
     .action(async (name, flags) => (await import('./commands/projections.js')).projectionsRebuild(name, flags));
 }
 
-const OF_WHICH = '--url <origin>';
-const ELSEWHERE = 'of a Cortex elsewhere; needs $CORTEX_ADMIN_SECRET';
-
-function toolIntegrity(group: Command, command: Make, json: With): void {
-  const actions = () => import('./commands/tool-integrity.js');
-  const made = (name: string, description: string): Command =>
-    json(command(group, name, description)).option(OF_WHICH, ELSEWHERE);
 function audit(cortex: Command, command: Make, json: With): void {
   const group = cortex.command('audit').description('the trail of every request: is it whole, and how long is it kept');
   json(
@@ -178,6 +178,13 @@ function audit(cortex: Command, command: Make, json: With): void {
   );
 }
 
+const OF_WHICH = '--url <origin>';
+const ELSEWHERE = 'of a Cortex elsewhere; needs $CORTEX_ADMIN_SECRET';
+
+function toolIntegrity(group: Command, command: Make, json: With): void {
+  const actions = () => import('./commands/tool-integrity.js');
+  const made = (name: string, description: string): Command =>
+    json(command(group, name, description)).option(OF_WHICH, ELSEWHERE);
   const TOOL = 'its name as it is listed, or <backend>/<original name>';
   made('pending', 'tools of backends that are held back, and why').action(async (_flags, self: Command) =>
     (await actions()).pending(self.optsWithGlobals()),

@@ -21,9 +21,10 @@ try {
     if (level !== 'debug') console.error(JSON.stringify({ level, message, ...fields }));
   });
   process.send?.({ step: 'done' });
-  // Made by the services, once they are there.
-  const [{ owner }] = (await once(process, 'message')) as [{ owner: Owner | null }];
-  await asProvisioner(target.nats_url, secrets, ({ ask }) => ensureDefaultWorkspace(ask, owner));
+  // Made by the services, once they are there; nobody is named where the service of workspaces is not among them.
+  const [{ owner }] = (await once(process, 'message')) as [{ owner?: Owner | null }];
+  if (owner !== undefined)
+    await asProvisioner(target.nats_url, secrets, ({ ask }) => ensureDefaultWorkspace(ask, owner));
   process.send?.({ step: 'workspace' });
 } catch (error) {
   process.send?.({ error: messageOf(error) });

@@ -51,7 +51,7 @@ export function readSecrets(home: Home): Secrets {
 const ed25519Key = (): string =>
   generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
-async function issuerKey(): Promise<Secrets['issuer']> {
+export async function issuerKey(): Promise<Secrets['issuer']> {
   const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 });
   const kid = randomBytes(8).toString('hex');
   return { kid, private_jwk: { ...privateKey.export({ format: 'jwk' }), kid, alg: 'RS256', use: 'sig' } };

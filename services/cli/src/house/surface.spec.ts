@@ -19,7 +19,7 @@ readable. \`npm run surface\` writes the page anew; commit it with the change.
 `;
 
 /** A variable of ours in the text of a program that has no list of them. */
-const VARIABLE = /'((?:CORTEX|OAUTH)_[A-Z_]+|PORT|[A-Z]+_PORT|NODE_ENV)'/g;
+const VARIABLE = /'((?:CORTEX|OAUTH|BRIDGE)_[A-Z_]+|PORT|[A-Z]+_PORT|NODE_ENV)'/g;
 
 const list = (lines: readonly string[]): string => lines.map((line) => `- ${line}`).join('\n');
 const section = (title: string, lines: readonly string[]): string => `## ${title}\n\n${list(lines)}\n`;

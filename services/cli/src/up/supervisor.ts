@@ -33,6 +33,10 @@ import { lockHome, writeState, type KeptProcess, type UpState } from './state.js
 export interface UpOptions {
   home: Home;
   each: boolean;
+  /** Which of them, in one process; default all. */
+  services?: readonly ServiceName[];
+  /** How long they may take to be ready, from when bus and database are; default 60,000. */
+  readyLimitMs?: number;
   /** Begin without the events and the database of before. */
   reset?: boolean;
   /** `--port`. */
@@ -74,6 +78,10 @@ export class Supervisor {
 
   get state(): UpState {
     return this.#state;
+  }
+
+  get #services(): readonly ServiceName[] {
+    return this.options.services ?? SERVICES;
   }
 
   /** Resolves when everything is ready. When it throws, all that was started has been ended. */
@@ -158,7 +166,9 @@ export class Supervisor {
       provisioned.resolve();
       tell('waiting for the services to be ready');
       await this.#untilReady();
-      await provisioner.makeWorkspace(this.#owner());
+      // Made by whom workspaces belong to.
+      if (this.#services.includes('team')) await provisioner.makeWorkspace(this.#owner());
+      else provisioner.dismiss();
     } finally {
       provisioned.reject(new Error('never provisioned'));
     }
@@ -223,7 +233,7 @@ export class Supervisor {
   }
 
   async #startServices(begin: Promise<void>): Promise<void> {
-    const groups: ServiceName[][] = this.options.each ? SERVICES.map((name) => [name]) : [[...SERVICES]];
+    const groups = this.options.each ? this.#services.map((name) => [name]) : [this.#services];
     for (const services of groups) {
       const holdsEdge = services.includes('mcp-edge');
       const port = holdsEdge ? this.#state.ports.public : await freePort();
@@ -296,8 +306,8 @@ export class Supervisor {
   async #untilReady(): Promise<void> {
     const processes = this.#state.processes.filter(({ kind }) => kind === 'services');
     const died = () => this.#state.processes.find(({ kind, restarts }) => kind === 'services' && restarts > 0);
-    const { tell } = this.options;
-    const ready = waitUntilReady(processes, { limitMs: READY_LIMIT_MS, tell, died, signal: this.#work.signal });
+    const { tell, readyLimitMs: limitMs = READY_LIMIT_MS } = this.options;
+    const ready = waitUntilReady(processes, { limitMs, tell, died, signal: this.#work.signal });
     await Promise.race([ready, this.broken]);
   }
 
@@ -340,6 +350,7 @@ export class Supervisor {
         child.send({ owner });
         return workspace;
       },
+      dismiss: () => void child.send({}),
     };
   }
 

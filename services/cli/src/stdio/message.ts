@@ -1,0 +1,52 @@
+export type RpcId = string | number;
+
+/** A message of the client, as far as the bridge has to know it. `version`: the revision that a message of the stateless era names. */
+export type ClientMessage =
+  | { kind: 'request'; id: RpcId; method: string; params: Json; version: string | undefined }
+  | { kind: 'notification'; method: string; params: Json; version: string | undefined }
+  | { kind: 'response' }
+  | { kind: 'batch'; ids: RpcId[] }
+  | { kind: 'invalid'; id: RpcId | undefined; problem: string };
+
+export type Json = Readonly<Record<string, unknown>>;
+
+export const CODE = { parse: -32700, invalidRequest: -32600, internal: -32603, headerMismatch: -32020 } as const;
+const VERSION = 'io.modelcontextprotocol/protocolVersion';
+
+export const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isId = (value: unknown): value is RpcId => typeof value === 'string' || Number.isSafeInteger(value);
+
+/** What a message is. Nothing is judged that the gateway judges: it has to be possible to ask it, no more. */
+export function readMessage(message: unknown): ClientMessage {
+  if (Array.isArray(message))
+    return { kind: 'batch', ids: message.flatMap((one) => (isObject(one) && isId(one['id']) ? [one['id']] : [])) };
+  if (!isObject(message)) return invalid(undefined, 'The line holds no JSON-RPC message');
+  const { id, method } = message;
+  if (method === undefined && ('result' in message || 'error' in message)) return { kind: 'response' };
+  if ('id' in message && !isId(id)) return invalid(undefined, 'id must be a string or an integer');
+  if (typeof method !== 'string' || method === '') return invalid(isId(id) ? id : undefined, 'method must be a string');
+  const params = isObject(message['params']) ? message['params'] : {};
+  const meta = params['_meta'];
+  const named = isObject(meta) ? meta[VERSION] : undefined;
+  const version = typeof named === 'string' ? named : undefined;
+  return isId(id)
+    ? { kind: 'request', id, method, params, version }
+    : { kind: 'notification', method, params, version };
+}
+
+const invalid = (id: RpcId | undefined, problem: string): ClientMessage => ({ kind: 'invalid', id, problem });
+
+/** An error response as one line; without an id where none was readable. */
+export const errorLine = (id: RpcId | undefined, code: number, message: string, data?: unknown): string =>
+  JSON.stringify({
+    jsonrpc: '2.0',
+    ...(id !== undefined && { id }),
+    error: { code, message, ...(data !== undefined && { data }) },
+  });
+
+/**
+ * JSON as one line, otherwise as it was written: numbers and the order of members stay. Line breaks can only stand between its tokens, since
+ * a string holds them escaped.
+ */
+export const oneLine = (json: string): string => json.replaceAll(/[\r\n]+/g, ' ').trim();

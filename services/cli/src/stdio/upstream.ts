@@ -1,0 +1,76 @@
+import { Agent, request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
+import { Agent as TlsAgent, request as requestTls } from 'node:https';
+import { CliError } from '../exit.js';
+import { version } from '../version.js';
+
+const ACCEPT = 'application/json, text/event-stream';
+/** A peer that went without a word (a laptop that slept) is noticed by this, in a stream too. */
+const KEEP_ALIVE_MS = 30_000;
+
+export interface Sent {
+  method: 'POST' | 'GET' | 'DELETE';
+  headers?: OutgoingHttpHeaders;
+  body?: string;
+  signal?: AbortSignal;
+}
+
+/** What came back; `body` in pieces as they come, and to be read to its end. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: AsyncIterable<string> | Iterable<string>;
+}
+
+/**
+ * The gateway on the other side, over plain `node:http`: `fetch` would give up after five minutes without a header, and reads proxies from
+ * the environment. Redirects are not followed, since a token goes along.
+ */
+export class Upstream {
+  readonly #agent: Agent;
+
+  /** `token` gives one that is valid now. */
+  constructor(
+    readonly url: URL,
+    private readonly token: () => string,
+  ) {
+    const options = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS };
+    this.#agent = url.protocol === 'https:' ? new TlsAgent(options) : new Agent(options);
+  }
+
+  /** Rejects when there is no connection, or it was lost before an answer. */
+  send({ method, headers, body, signal }: Sent): Promise<Answer> {
+    const open = this.url.protocol === 'https:' ? requestTls : request;
+    return new Promise((resolve, reject) => {
+      const sent = open(this.url, {
+        method,
+        agent: this.#agent,
+        signal,
+        headers: {
+          accept: ACCEPT,
+          'user-agent': `cortex-stdio/${version}`,
+          authorization: `Bearer ${this.token()}`,
+          ...(body !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+          ...headers,
+        },
+      });
+      sent.once('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS));
+      sent.once('response', (response) =>
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          body: response.setEncoding('utf8') as AsyncIterable<string>,
+        }),
+      );
+      sent.once('error', (cause: NodeJS.ErrnoException) =>
+        reject(
+          new CliError(`${this.url.origin} cannot be reached: ${cause.message || cause.code}`, undefined, { cause }),
+        ),
+      );
+      sent.end(body);
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
