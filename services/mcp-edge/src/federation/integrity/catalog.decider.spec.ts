@@ -122,7 +122,7 @@ describe('a review that only warns', () => {
     scope: 'mcp:demo:other',
   });
 
-  it('holds back the hints and the scope that ask for less, once, and serves the rest (T20)', () => {
+  it('holds back the hints and the scope that ask for less, once, and serves the rest (T21)', () => {
     const { state, events } = after(review([first], WARN), review([careless], WARN));
     expect(events).toMatchObject([
       { data: { approved: true, held_back: ['readOnlyHint', 'destructiveHint', 'scope'] } },
@@ -133,7 +133,7 @@ describe('a review that only warns', () => {
     expect(after(review([first], WARN), review([careless], WARN), review([careless], WARN)).events).toEqual([]);
   });
 
-  it('lets the looser hints be in force when they are acknowledged', () => {
+  it('lets the looser hints be in force when they are acknowledged (T21)', () => {
     const { digest } = careless.definition;
     const yes = { type: 'Acknowledge', kind: 'tool', name: 'echo', digest, by: 'operator' } as const;
     const { state } = after(review([first], WARN), review([careless], WARN), yes);

@@ -29,7 +29,7 @@ afterAll(async () => {
 const echo = () => edge.edge.federation.current.tools.find(({ original }) => original === 'echo');
 
 describe('an edge that only warns and signs its own approvals', () => {
-  it('serves a change under the hints and both scopes until somebody acknowledges it (T20)', async () => {
+  it('serves a change under the hints and both scopes until somebody acknowledges it (T21)', async () => {
     demo.tools = [LOOSER];
     await edge.edge.federation.refresh('demo');
     expect(echo()).toMatchObject({
