@@ -139,5 +139,6 @@ export const config = z.object({
   CORTEX_MANAGED_POLICY: z.string().optional(),
 });
 /** The same with what else there is: the variables of a backend have its id in their names. */
+  CRON_SECRET: z.string().min(1).optional(),
 export const openConfig = config.loose();
 export type EdgeEnvironment = z.infer<typeof config>;

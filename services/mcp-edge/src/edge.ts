@@ -32,6 +32,7 @@ import type { GateViews } from './guard/views.js';
 import { AdminRoutes } from './http/admin.js';
 import { createHttpFront } from './http/front.js';
 import { serverInfo } from './http/server-card.js';
+import { PurgeRoute } from './http/purge-route.js';
 import { createLegacy } from './legacy/legacy.js';
 import { Answers } from './mcp/answer.js';
 import { FastLane } from './mcp/fast-lane.js';
@@ -97,6 +98,7 @@ export class Edge {
       webhookToken: secrets.webhook_token,
       adminSecret: secrets.admin_secret,
     };
+      cronSecret: secrets.cron_secret,
     const extras = { version: host.version, ...kept };
     const settings = (this.settings = settingsOf(host.config as EdgeEnvironment, extras));
     const metrics = (this.#metrics = new EdgeMetrics(host.metrics));
@@ -248,6 +250,14 @@ export class Edge {
         federation,
         failuresPerMinute: settings.CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE,
         clientIp: (req) => front.clientIp(req),
+      purge: new PurgeRoute({
+        bus,
+        instances: catalog.instances,
+        secret: settings.cronSecret,
+        failuresPerMinute: settings.CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE,
+        clientIp: (req) => front.clientIp(req),
+        log,
+      }),
       }),
       log,
     });

@@ -10,6 +10,7 @@ const production = {
   NODE_ENV: 'production',
   OAUTH_ISSUER: 'https://id.example',
   CORTEX_CANONICAL_URI: 'https://cortex.example/mcp',
+  CORTEX_AUDIT_HASH_KEY: 'k',
 };
 
 describe('the key of sealed values', () => {
@@ -29,6 +30,23 @@ describe('the key of sealed values', () => {
       expect(JSON.stringify(error?.issues)).not.toContain('hunter2');
     },
   );
+});
+
+describe('the secrets of the audit trail', () => {
+  it('T92 are always there: without a key of the hashes there is no start, in production none of the home', () => {
+    const { auditHashKey: _, ...keyless } = ofHome;
+    expect(() => settingsOf(config.parse(development), keyless)).toThrow('CORTEX_AUDIT_HASH_KEY is missing');
+    expect(settingsOf(config.parse(development), ofHome).auditHashKey).toBe('k');
+    const { CORTEX_AUDIT_HASH_KEY: __, ...unset } = production;
+    expect(() => settingsOf(config.parse(unset), ofHome)).toThrow('CORTEX_AUDIT_HASH_KEY is missing');
+  });
+  it('let no timer approve tools: the secret of the purge is not that of the operators', () => {
+    const env = config.parse({ ...development, CRON_SECRET: 's', CORTEX_ADMIN_SECRET: 's' });
+    expect(() => settingsOf(env, ofHome)).toThrow('CRON_SECRET is CORTEX_ADMIN_SECRET');
+    expect(() =>
+      settingsOf(config.parse({ ...development, CRON_SECRET: 's' }), { ...ofHome, adminSecret: 's' }),
+    ).toThrow('CRON_SECRET is CORTEX_ADMIN_SECRET');
+  });
 });
 
 it('T02 the issuer of people is never that of session tokens', () => {

@@ -30,6 +30,8 @@ export interface Settings extends EdgeEnvironment {
   readonly webhookToken: string | undefined;
   /** Opens the routes of operators; without one they are off. */
   readonly adminSecret: string | undefined;
+  /** Lets a timer purge the audit trail; without one nothing does. */
+  readonly cronSecret: string | undefined;
   /** 32 bytes. */
   readonly stateKey: Uint8Array;
   readonly version: string;
@@ -45,6 +47,7 @@ export interface SettingsExtras {
   auditHashKey?: string;
   webhookToken?: string;
   adminSecret?: string;
+  cronSecret?: string;
   /** Base64. */
   stateKey?: string;
 }
@@ -76,11 +79,17 @@ export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settin
     const verdict = url === undefined ? undefined : transportVerdict(url, env.CORTEX_ALLOW_INSECURE_BACKENDS);
     if (verdict?.allowed === false) faults.push(`${name} ${verdict.problem}`);
   }
-  const auditHashKey = env.CORTEX_AUDIT_HASH_KEY ?? extras.auditHashKey;
+  // Like the state key below: replicas that hash with other keys make two people of one.
+  const auditHashKey = env.CORTEX_AUDIT_HASH_KEY ?? (production ? undefined : extras.auditHashKey);
   if (auditHashKey === undefined) faults.push('CORTEX_AUDIT_HASH_KEY is missing; set it to 32 random bytes');
   // Replicas must share it, and a home is one machine's.
   const stateKey = env.CORTEX_STATE_KEY ?? (production ? undefined : mainKey(extras.stateKey ?? ''));
   if (stateKey === undefined) faults.push('CORTEX_STATE_KEY is missing; set it to 32 random bytes in base64');
+  const adminSecret = env.CORTEX_ADMIN_SECRET ?? extras.adminSecret;
+  const cronSecret = env.CRON_SECRET ?? extras.cronSecret;
+  // To clean up is maintenance, to approve a tool is not.
+  if (adminSecret !== undefined && adminSecret === cronSecret)
+    faults.push('CRON_SECRET is CORTEX_ADMIN_SECRET; a timer must not be able to approve tools, so set another');
   const { faults: backendFaults, ...federation } = configuredBackends({ ...env, production }, { ...env });
   faults.push(...backendFaults);
   const baselineKeys = baselineKeysOf(env, faults);
@@ -99,7 +108,8 @@ export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settin
     websiteUrl: env.CORTEX_WEBSITE_URL ?? canonical.origin,
     auditHashKey,
     webhookToken: env.CORTEX_WEBHOOK_TOKEN ?? extras.webhookToken,
-    adminSecret: env.CORTEX_ADMIN_SECRET ?? extras.adminSecret,
+    adminSecret,
+    cronSecret,
     stateKey,
     version: extras.version,
     federation,

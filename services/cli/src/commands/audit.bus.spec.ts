@@ -15,7 +15,8 @@ let home: RunningHome;
 let dir: string;
 beforeAll(async () => {
   dir = await tempDir('anchors');
-  home = await runningHome({ beside: [auditService], env: { CORTEX_AUDIT_ANCHOR_KEY: pem } });
+  const env = { CORTEX_AUDIT_ANCHOR_KEY: pem, CRON_SECRET: 'of the timer', CORTEX_AUDIT_RETENTION_DAYS: '30' };
+  home = await runningHome({ beside: [auditService], env });
   writeJson(home.home.secrets, { ...readSecrets(home.home), audit_anchor_key: pem });
   process.env['CORTEX_DATABASE_URL'] = home.edge.postgres.adminUrl;
 });
@@ -73,15 +74,38 @@ it('T90 counts the anchors that a log collector has beside those of the log', as
   });
 });
 
-it('lets go what is too old, on request', async () => {
-  const old = new Date(Date.now() - 366 * 86_400_000).toISOString();
-  await owner().query(
-    `update audit.tool_calls set created_at = $1 where id in (select id from audit.tool_calls order by created_at limit 2)`,
-    [old],
+/** Calls that are so many days older than they are. */
+const age = (table: string, rows: number, days: number) =>
+  owner().query(
+    `update audit.${table} set created_at = created_at - make_interval(days => $2)
+      where id in (select id from audit.${table} order by created_at desc limit $1)`,
+    [rows, days],
   );
-  const { out } = await home.cortex('audit', 'purge', '--json');
-  expect(JSON.parse(out)).toMatchObject({ deleted: 2, retentionDays: 365 });
+
+it('lets go what is older than the retention, and no more: for a timer that has the secret', async () => {
+  for (let n = 0; n < 3; n++) await home.edge.ask('tools/list');
+  await eventually(async () =>
+    expect((await owner().query('select 1 from audit.requests')).rowCount).toBeGreaterThanOrEqual(3),
+  );
+  await age('tool_calls', 2, 31);
+  await age('tool_calls', 4, 29);
+  await age('requests', 1, 31);
+  const purge = (method: string, path = '', headers: Record<string, string> = {}) =>
+    fetch(`${home.edge.origin}/api/cron/purge-audit${path}`, { method, headers });
+  const done = await purge('POST', '', { 'x-cron-secret': 'of the timer' });
+  expect(done.status).toBe(200);
+  const cutoff = expect.stringMatching(/^\d{4}-.*Z$/);
+  expect(await done.json()).toEqual({ success: true, deleted: 3, retentionDays: 30, cutoff });
+  const again = await purge('GET', '?secret=of%20the%20timer');
+  expect(await again.json()).toMatchObject({ success: true, deleted: 0 });
+  expect(home.edge.app.log.some((line) => line.includes('of the timer') || line.includes('secret='))).toBe(false);
   expect(await verify()).toMatchObject({ code: 0 });
+});
+
+it('lets go what is too old on request of an operator', async () => {
+  await age('tool_calls', 1, 90);
+  const { out } = await home.cortex('audit', 'purge', '--json');
+  expect(JSON.parse(out)).toMatchObject({ deleted: 1, retentionDays: 30 });
 });
 
 it('makes the proof anew for nobody: what was changed would then agree', async () => {

@@ -34,19 +34,24 @@ export async function endsOf(bus: Bus): Promise<Ends> {
 /** Both streams as one, in order of arrival, up to their ends. */
 export async function* readLog(bus: Bus, ends: Ends, options: ReadOptions = {}): AsyncGenerator<LogMessage> {
   const sources = await Promise.all(streamsOf(options.subject).map((s) => past(bus, s, ends[s], options)));
-  const heads = await Promise.all(sources.map((source) => source.next()));
-  for (;;) {
-    let first = -1;
-    heads.forEach((head, i) => {
-      if (head.done) return;
-      const best = heads[first];
-      if (best === undefined || best.done || head.value.time < best.value.time) first = i;
-    });
-    const head = heads[first];
-    const source = sources[first];
-    if (head === undefined || head.done || source === undefined) return;
-    yield head.value;
-    heads[first] = await source.next();
+  try {
+    const heads = await Promise.all(sources.map((source) => source.next()));
+    for (;;) {
+      let first = -1;
+      heads.forEach((head, i) => {
+        if (head.done) return;
+        const best = heads[first];
+        if (best === undefined || best.done || head.value.time < best.value.time) first = i;
+      });
+      const head = heads[first];
+      const source = sources[first];
+      if (head === undefined || head.done || source === undefined) return;
+      yield head.value;
+      heads[first] = await source.next();
+    }
+  } finally {
+    // Of a reader that has seen enough.
+    await Promise.all(sources.map((source) => source.return(undefined)));
   }
 }
 

@@ -278,6 +278,7 @@ describe('the development bypass', () => {
   it('stays off in production, and an error says that it is set', async () => {
     const production = {
       NODE_ENV: 'production',
+      CORTEX_AUDIT_HASH_KEY: 'k',
       CORTEX_CANONICAL_URI: 'https://a.b/mcp',
       CORTEX_STATE_KEY: STATE_KEY,
       ...env,

@@ -198,6 +198,7 @@ it('while people cannot be looked up, known callers go on and new ones are told 
 it('T16 in production /metrics and /ready tell strangers nothing: this machine alone, past no proxy, or the token', async () => {
   const env = {
     NODE_ENV: 'production',
+    CORTEX_AUDIT_HASH_KEY: 'k',
     CORTEX_STATE_KEY: Buffer.alloc(32).toString('base64'),
     CORTEX_CANONICAL_URI: 'https://cortex.example/mcp',
     CORTEX_HOST: '127.0.0.1',

@@ -65,6 +65,7 @@ beforeAll(async () => {
   });
   production = await serve({
     NODE_ENV: 'production',
+    CORTEX_AUDIT_HASH_KEY: 'k',
     CORTEX_STATE_KEY: STATE_KEY,
     CORTEX_CANONICAL_URI: 'https://mcp.example.org/mcp',
     OAUTH_ISSUER: 'https://id.example.org',
@@ -141,6 +142,7 @@ describe('T07 the Origin header', () => {
   it('of loopback counts in development only', () => {
     const env = {
       NODE_ENV: 'production',
+      CORTEX_AUDIT_HASH_KEY: 'k',
       CORTEX_STATE_KEY: STATE_KEY,
       CORTEX_CANONICAL_URI: 'https://a.b/mcp',
       OAUTH_ISSUER: 'https://id.b',

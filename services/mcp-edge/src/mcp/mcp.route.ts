@@ -10,6 +10,7 @@ import { AdminRoutes } from '../http/admin.js';
 import { isLoopbackPeer } from '../http/client-ip.js';
 import { securityHeaders } from '../http/headers.js';
 import { canonicalPath } from '../http/metadata.js';
+import { PurgeRoute } from '../http/purge-route.js';
 import { pathOf, refuseRoute } from '../http/routes.js';
 import type { EdgeMetrics } from '../metrics.js';
 import {
@@ -40,6 +41,7 @@ export interface McpRouteOptions {
   metrics: EdgeMetrics;
   ops: OpsRoutes;
   admin: AdminRoutes;
+  purge: PurgeRoute;
   backendEvents: BackendEvents;
   log: EdgeLog;
 }
@@ -141,6 +143,7 @@ export class McpRoute {
     const refusal = door.front.admit(req);
     if (refusal !== undefined) return answers.refuse({ req, res }, refusal);
     if (AdminRoutes.takes(path)) return this.#plain(req, res, this.options.admin);
+    if (PurgeRoute.takes(path)) return this.#plain(req, res, this.options.purge);
     if (BackendEvents.takes(path)) return this.#plain(req, res, this.options.backendEvents);
     if (method === 'OPTIONS') return door.front.preflight(req, res);
     if (!door.front.publicDocument(req, res)) answers.refuse({ req, res }, refuseRoute(method, req.url));
