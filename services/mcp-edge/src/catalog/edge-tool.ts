@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { paramHeadersOf, type ParamHeader } from '../mcp/param-headers.js';
 import type { Schemas } from '../federation/schemas/forms.js';
 import type { CatalogTool } from '../seams.js';
+import { firstSentence } from './first-sentence.js';
 
 /** Which block of `tools/list` a tool stands in. */
 export type Block = 'builtin' | 'agent' | 'workspace' | 'federated';
@@ -38,7 +39,6 @@ export interface Listing {
 }
 
 const BLOCKS: readonly Block[] = ['builtin', 'agent', 'workspace', 'federated'];
-const MAX_SENTENCE = 120;
 
 /** Throws an Error that says why a tool cannot be offered. */
 export function edgeTool(
@@ -90,8 +90,7 @@ function listingOf(tool: AnnouncedTool, block: Block): Listing {
   const write = (input: string, output: string | undefined): string =>
     `${head},"inputSchema":${input},"annotations":${annotations}${output === undefined ? '' : `,"outputSchema":${output}`}}`;
   const schemas = { input: JSON.stringify(inputSchema), output: JSON.stringify(outputSchema) };
-  const sentence = (/^.*?[.!?](?=\s|$)/s.exec(description)?.[0] ?? description).slice(0, MAX_SENTENCE);
-  const short = { name, description: `[${block}] ${sentence}`, inputSchema: { type: 'object' } };
+  const short = { name, description: `[${block}] ${firstSentence(description)}`, inputSchema: { type: 'object' } };
   return {
     full: write(schemas.input, schemas.output),
     short: block === 'builtin' ? undefined : JSON.stringify(short),

@@ -52,6 +52,7 @@ export class PreparedLists {
   #bytes = 0;
   #version = 0;
   #complete = false;
+  #shelves: ReadonlySet<string> = new Set();
 
   constructor(
     private readonly catalog: Catalog,
@@ -68,7 +69,9 @@ export class PreparedLists {
     if (this.#version !== this.catalog.version || this.#complete !== this.catalog.complete) this.#forget();
     const family = familyOf(revision);
     const profile = this.profile(options);
-    const key = `${family}|${options.search ? 's' : ''}|${profile}|${options.backends?.join(',') ?? '*'}|${visibilityKey(caller)}`;
+    // Ids that nobody has would make a list of their own for every word that a client thinks of.
+    const backends = options.backends?.filter((id) => this.#shelves.has(id));
+    const key = `${family}|${options.search ? 's' : ''}|${profile}|${backends?.join(',') ?? '*'}|${visibilityKey(caller)}`;
     const known = this.#buffers.get(key);
     if (known !== undefined) {
       // Least recently used is first.
@@ -169,6 +172,7 @@ export class PreparedLists {
     this.#bytes = 0;
     this.#version = this.catalog.version;
     this.#complete = this.catalog.complete;
+    this.#shelves = new Set(this.catalog.all().map(({ shelf }) => shelf));
     const living = new Set(this.catalog.all().map(({ listing }) => listing));
     for (const [key, { listing }] of this.#omitted) if (!living.has(listing)) this.#omitted.delete(key);
   }

@@ -1,6 +1,7 @@
 import { type AnnouncedTool } from '@cortex/contracts';
 import type { Arguments } from '@cortex/service-kit/arguments';
 import type { EdgeTool } from '../catalog/edge-tool.js';
+import { firstSentence } from '../catalog/first-sentence.js';
 import { paramHeadersOf } from '../mcp/param-headers.js';
 import { membersOf } from './json-text.js';
 import { isWrapped } from './schemas/wrap-output.js';
@@ -21,7 +22,6 @@ const NOT_PASSED_ON = new Set([
   'timeoutMs',
   '_meta',
 ]);
-const MAX_SENTENCE = 120;
 /** Behind every own tool. Among themselves they come sorted. */
 const FEDERATED_BLOCK = 3;
 
@@ -86,8 +86,8 @@ function listingOf(tool: FederatedTool, description: string): EdgeTool['listing'
   const head = `{"name":${JSON.stringify(exposed)}${title === undefined ? '' : `,"title":${JSON.stringify(title)}`},"description":${JSON.stringify(description)}`;
   let rest = '';
   for (const [key, json] of raw) if (!NOT_PASSED_ON.has(key)) rest += `,${JSON.stringify(key)}:${json}`;
-  const sentence = (/^.*?[.!?](?=\s|$)/s.exec(tool.description)?.[0] ?? tool.description).slice(0, MAX_SENTENCE);
-  const short = { name: exposed, description: `[${tool.backend.id}] ${sentence}`, inputSchema: { type: 'object' } };
+  const line = `[${tool.backend.id}] ${firstSentence(tool.description)}`;
+  const short = { name: exposed, description: line, inputSchema: { type: 'object' } };
   const write = (input: string, output: string | undefined): string =>
     `${head},"inputSchema":${input}${output === undefined ? '' : `,"outputSchema":${output}`}${rest}${meta}}`;
   const schemas = { input: schemaTexts.input, output: schemaTexts.output };

@@ -53,11 +53,8 @@ export function listOptions(headers: IncomingHttpHeaders, url = '', info?: unkno
   const mode = headerValue(headers, 'x-cortex-tool-mode') ?? query?.get('mode') ?? undefined;
   const schemas = headerValue(headers, 'x-cortex-schema-profile') ?? query?.get('schema') ?? undefined;
   const client = isObject(info) ? info['name'] : undefined;
-  const backends = ids
-    ?.toLowerCase()
-    .split(/[\s,]+/)
-    .filter(Boolean)
-    .sort();
+  const backends =
+    ids === undefined ? undefined : [...new Set(ids.toLowerCase().split(/[\s,]+/))].filter(Boolean).sort();
   // An empty value asks for the built-ins alone.
   return {
     ...(backends !== undefined && { backends }),

@@ -87,7 +87,7 @@ describe('read_cortex_resource', () => {
     },
   );
 
-  it('T17 without the scope is a challenge as for resources/read, and the backend does not hear of it', async () => {
+  it('without the scope is a challenge as for resources/read, and the backend does not hear of it', async () => {
     const before = demo.asked.length;
     const direct = await edge.ask('resources/read', { uri: 'demo://vault' }, { token: reader });
     const { status, headers, body } = await read('demo://vault');
