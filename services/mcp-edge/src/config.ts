@@ -106,6 +106,8 @@ export const config = z.object({
   CORTEX_TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).default(0),
 
   CORTEX_BACKENDS: list,
+  /** Those of them that keep the tickets about what is missing in them. */
+  CORTEX_TICKET_BACKENDS: list,
   CORTEX_TECHNICAL_TOKEN: z.string().min(1).optional(),
   CORTEX_REFRESH_INTERVAL_MS: positive(60_000),
   CORTEX_ALLOW_UNPREFIXED: flag(false),

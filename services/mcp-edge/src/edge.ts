@@ -29,6 +29,7 @@ import { managedPolicy } from './guard/managed-policy.js';
 import { restrictionOf } from './guard/modes.js';
 import { HINT, LiveViews } from './guard/live-views.js';
 import type { GateViews } from './guard/views.js';
+import { addTicketRoutes } from './gaps/routes.js';
 import { AdminRoutes } from './http/admin.js';
 import { createHttpFront } from './http/front.js';
 import { serverInfo } from './http/server-card.js';
@@ -178,6 +179,7 @@ export class Edge {
       hint: settings.CORTEX_BASELINE_PUBLIC_KEY_HINT,
     });
     addIntegrityRoutes(this.admin, this.desk);
+    addTicketRoutes(this.admin, bus);
     const limiter = new RateLimiter({
       bus,
       log,

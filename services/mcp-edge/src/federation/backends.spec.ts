@@ -5,6 +5,7 @@ const configured = (variables: Record<string, string>, more: object = {}) =>
   configuredBackends(
     {
       CORTEX_BACKENDS: (variables['CORTEX_BACKENDS'] ?? 'demo').split(','),
+      CORTEX_TICKET_BACKENDS: (variables['CORTEX_TICKET_BACKENDS'] ?? '').split(',').filter(Boolean),
       CORTEX_TECHNICAL_TOKEN: 'technical',
       CORTEX_ALLOW_INSECURE_BACKENDS: false,
       CORTEX_ALLOW_UNPREFIXED: false,
@@ -34,8 +35,17 @@ describe('a backend', () => {
         eventToken: undefined,
         tokenMode: 'passthrough',
         actions: ['networkEgress'],
+        ownsTickets: false,
         order: 0,
       },
+    ]);
+  });
+
+  it('keeps its own tickets where it is named for that, and nobody else can be named', () => {
+    const named = (owners: string) => configured({ [URL_]: 'https://x.example', CORTEX_TICKET_BACKENDS: owners });
+    expect(named('Demo').backends).toMatchObject([{ id: 'demo', ownsTickets: true }]);
+    expect(named('demo,other').faults).toEqual([
+      'CORTEX_TICKET_BACKENDS names "other", which is none of CORTEX_BACKENDS; correct it',
     ]);
   });
 

@@ -5,6 +5,7 @@ import type { Backend, TokenMode } from './types.js';
 /** The variables of all backends together; the others are `CORTEX_BACKEND_<ID>_…`. */
 export interface BackendDefaults {
   CORTEX_BACKENDS: readonly string[];
+  CORTEX_TICKET_BACKENDS: readonly string[];
   CORTEX_TECHNICAL_TOKEN?: string | undefined;
   CORTEX_ALLOW_INSECURE_BACKENDS: boolean;
   CORTEX_ALLOW_UNPREFIXED: boolean;
@@ -82,6 +83,11 @@ export function configuredBackends(
     defaults.CORTEX_TECHNICAL_TOKEN === undefined ? undefined : secretFault(defaults.CORTEX_TECHNICAL_TOKEN);
   if (technical !== undefined) found.faults.push(`CORTEX_TECHNICAL_TOKEN ${technical}`);
   found.warnings.push(...misspelt(environment, taken));
+  for (const owner of defaults.CORTEX_TICKET_BACKENDS)
+    if (!ids.includes(owner.toLowerCase()))
+      found.faults.push(
+        `CORTEX_TICKET_BACKENDS names "${owner.slice(0, 64)}", which is none of CORTEX_BACKENDS; correct it`,
+      );
   const passing = found.backends.filter(({ tokenMode }) => tokenMode === 'passthrough').map(({ id }) => id);
   if (passing.length > 0) {
     const which = passing.join(', ');
@@ -168,6 +174,7 @@ class Reader {
       eventToken: this.#secret('EVENT_TOKEN'),
       tokenMode,
       actions: this.#actions(),
+      ownsTickets: this.defaults.CORTEX_TICKET_BACKENDS.some((owner) => owner.toLowerCase() === id),
       order: this.order,
     };
   }

@@ -49,6 +49,7 @@ const configured = (more: Partial<Backend> = {}): Backend => ({
   technicalToken: 'technical',
   eventToken: undefined,
   tokenMode: 'passthrough',
+  ownsTickets: false,
   actions: [],
   order: 0,
   ...more,

@@ -9,6 +9,7 @@ const log = { debug() {}, info() {}, warn() {}, error() {} };
 const [backend] = configuredBackends(
   {
     CORTEX_BACKENDS: ['big'],
+    CORTEX_TICKET_BACKENDS: [],
     CORTEX_TECHNICAL_TOKEN: 't',
     CORTEX_ALLOW_INSECURE_BACKENDS: false,
     CORTEX_ALLOW_UNPREFIXED: false,

@@ -27,6 +27,8 @@ export interface Backend {
   readonly tokenMode: TokenMode;
   /** Action classes of its tools for the guard rail. */
   readonly actions: readonly ActionClass[];
+  /** Whether it keeps the tickets about what is missing in it itself. */
+  readonly ownsTickets: boolean;
   /** Position in `CORTEX_BACKENDS`. */
   readonly order: number;
 }

@@ -17,8 +17,8 @@ const admitted = (fingerprint: string, at: string, caller = 'c1'): GapReporterEv
   at,
   data: { fingerprint, ticket_id: `gap_${fingerprint}`, caller },
 });
-const fresh = ({ at: _, ...event }: GapReporterEvent & { at: string }): GapReporterEvent => event;
-const many = Array.from({ length: NEW_PER_HOUR }, (_, n) => admitted(`f${n}`, minute(n)));
+const fresh = ({ type, data }: GapReporterEvent): GapReporterEvent => ({ type, data });
+const many = [...Array(NEW_PER_HOUR).keys()].map((n) => admitted(`f${n}`, minute(n)));
 
 describe('a report', () => {
   it('is admitted', () =>

@@ -1,11 +1,12 @@
 import { GAP_SEVERITIES, GAP_STATUSES } from '@cortex/contracts/gap';
-import { cursor, defineQuery, limit, page } from '@cortex/service-kit';
+import { cursor, defineQuery, limit, page, type ToolContext } from '@cortex/service-kit';
 import { z } from 'zod';
 import { gap, knownGap } from '../gap/gap.decider.js';
 import { TicketId } from '../gap/gap-fields.js';
 import { gapColumns, gapJson, readGap } from '../gap/gap-rows.js';
 import { assertOperator } from '../gap/operators.js';
 import { reporterOf } from '../gap/reporter.js';
+import { gapReporter, reporterId } from '../gapreporter/gapreporter.decider.js';
 import { gaps } from '../projections/gaps.projection.js';
 
 /**
@@ -31,7 +32,7 @@ export const listGaps = defineQuery({
       knownGap(state);
       return { tickets: [await readGap(ctx, ticketId, seq)], count: 1, next_cursor: null };
     }
-    const db = await ctx.read(gaps);
+    const db = await ctx.read(gaps, mine ? await lastOwn(ctx) : 0);
     let query = db.selectFrom('missing_capabilities').select(gapColumns);
     if (mine) query = query.where('reporter', '=', reporterOf(ctx));
     if (status !== undefined) query = query.where('status', '=', status);
@@ -44,3 +45,10 @@ export const listGaps = defineQuery({
     return { tickets: rows.map(gapJson), count: rows.length, next_cursor };
   },
 });
+
+/** Position of the caller's newest ticket: whoever has just reported something finds it, however far behind the view is. */
+async function lastOwn(ctx: ToolContext): Promise<number> {
+  const { state } = await ctx.load(gapReporter, reporterId(reporterOf(ctx)), { workspace: null });
+  const newest = state.recent.at(-1);
+  return newest === undefined ? 0 : (await ctx.load(gap, newest.ticket_id, { workspace: null })).seq;
+}
