@@ -153,6 +153,7 @@ describe('the bus', () => {
           `cortex.live.${other}.*`,
           ...(service === 'mcp-edge' ? [] : [`cortex.evt.${other}.>`]),
         ]),
+        ...(service === 'mcp-edge' ? [] : ['cortex.sse.>']),
         'cortex.call.>',
         '$JS.>',
       ];

@@ -68,6 +68,7 @@ export const config = z.object({
   CORTEX_LEGACY_SSE: flag(true),
   CORTEX_SSE_KEEPALIVE_MS: positive(15_000),
   CORTEX_SSE_RETRY_MS: positive(2_000),
+  CORTEX_SSE_POLL_AFTER_MS: z.coerce.number().int().min(0).default(0),
   CORTEX_LIST_PAGE_SIZE: z.coerce.number().int().min(0).default(0),
   CORTEX_STATE_TTL_SECONDS: positive(600),
   CORTEX_INPUT_TIMEOUT_MS: positive(600_000),

@@ -234,6 +234,8 @@ export class Edge {
       settings,
       bus,
       metrics,
+      // Before the instances have been told once, none of them is known.
+      lives: (instance) => !catalog.complete || catalog.instances.lives(`mcp-edge.${instance}`),
       log: tell,
       scopeChallenge: (req, required) => authenticator.scopeChallenge(req, required),
     }));

@@ -9,6 +9,7 @@ const LEAVING_MS = 30_000;
 
 /** An instance of a service, in milliseconds of `performance.now()`. */
 interface Life {
+  key: string;
   service: string;
   since: number;
   /** When it counts as dead. */
@@ -30,7 +31,7 @@ export class Instances {
     const service = serviceOf(key);
     const before = this.alive(service);
     const since = this.#living.get(key)?.since ?? now;
-    this.#living.set(key, { service, since, until: now + TTL_MS });
+    this.#living.set(key, { key, service, since, until: now + TTL_MS });
     return !before;
   }
 
@@ -88,6 +89,13 @@ export class Instances {
 
   alive(service: string): boolean {
     for (const life of this.#living.values()) if (life.service === service) return true;
+    return false;
+  }
+
+  /** Whether this one may still be at work on something. */
+  lives(key: string): boolean {
+    if (this.#living.has(key)) return true;
+    for (const life of this.#leaving) if (life.key === key) return true;
     return false;
   }
 }

@@ -40,7 +40,7 @@ describe('the SDK v1 client (2025-11-25)', () => {
     const answer = await client.callTool({ name: 'sample_echo', arguments: { text: 'hello' } });
     expect(answer.structuredContent).toEqual({ text: 'hello' });
     expect(await client.listPrompts()).toMatchObject({ prompts: [] });
-    expect(await client.listResources()).toMatchObject({ resources: [] });
+    expect(await client.listResources()).toMatchObject({ resources: [{ uri: 'cortex://architecture' }] });
     expect(await client.listResourceTemplates()).toMatchObject({ resourceTemplates: [] });
     await client.ping();
     await client.setLoggingLevel('warning');

@@ -36,6 +36,8 @@ export interface Origin {
   tell?: (message: string) => void;
   /** Puts a question to the client, on the same stream. */
   ask?: Ask;
+  /** Ends the connection that the answer would come on; the client asks for it again. */
+  closeStream?: () => void;
 }
 
 type Method = (origin: Origin, params: Json, request: LegacyRequest, cancel: Cancellation) => Reply | Promise<Reply>;
@@ -194,8 +196,8 @@ export function createDispatch(
 }
 
 /** Until a session sets a level, every log line is told. */
-const relayOf = ({ tell, client = {} }: Origin, meta: CallMeta): Relay | undefined =>
-  tell && Relay.wanted({ meta, client: { log_level: 'debug', ...client }, send: tell });
+const relayOf = ({ tell, closeStream, client = {} }: Origin, meta: CallMeta): Relay | undefined =>
+  tell && Relay.wanted({ meta, client: { log_level: 'debug', ...client }, send: tell, closeStream });
 
 /** The questions of a call that has no result yet. */
 function askedByCall(outcome: CallOutcome): Asked | undefined {

@@ -53,7 +53,11 @@ export class HttpSse {
       return core.answer.rpcError(exchange, 406, undefined, NOT_ACCEPTABLE);
     }
     const id = randomUUID();
-    const stream = listeners.open(exchange, id, 'sse', () => this.#sessions.get(id)?.revision ?? '2024-11-05');
+    const stream = listeners.open(exchange, {
+      key: id,
+      kind: 'sse',
+      revision: () => this.#sessions.get(id)?.revision ?? '2024-11-05',
+    });
     if (stream instanceof HttpRefusal) core.answer.refuse(exchange, stream);
     else {
       this.#sessions.set(id, {

@@ -2,10 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus } from '@cortex/bus';
 import type { Authenticator, EdgeCore, LegacyLayer } from '../seams.js';
 import type { Settings } from '../settings.js';
+import { Connections, type LegacyMetrics } from './connections.js';
 import { createDispatch } from './dispatch.js';
+import { EventLog } from './event-log.js';
+import { GetStreams } from './get-streams.js';
 import { HttpSse } from './http-sse.js';
-import { Listeners, type LegacyMetrics } from './listeners.js';
+import { Listeners } from './listeners.js';
 import { Questions } from './questions.js';
+import { Resumption } from './resumption.js';
+import { SessionStreams } from './session-stream.js';
 import { SessionStore } from './session-store.js';
 import { Streamable } from './streamable.js';
 import { Streams } from './streams.js';
@@ -15,17 +20,26 @@ export interface LegacyOptions {
   settings: Settings;
   bus: Bus;
   metrics: LegacyMetrics;
+  /** Whether an instance of the edge still runs. */
+  lives: (instance: string) => boolean;
   scopeChallenge: Authenticator['scopeChallenge'];
   log: (level: 'warn' | 'error', message: string, fields: Record<string, unknown>) => void;
 }
 
-/** How long a stop leaves an HTTP+SSE stream open for the answers that are to go over it. */
+/** How long a stop leaves streams open for the answers that are to go over them. */
 const DRAIN_MS = 15_000;
 
 /** The revisions before 2026-07-28, over the same calls as the modern one. */
-export function createLegacy({ core, settings, bus, metrics, scopeChallenge, log }: LegacyOptions): LegacyLayer {
+export function createLegacy({ core, settings, bus, metrics, lives, scopeChallenge, log }: LegacyOptions): LegacyLayer {
   const streams = new Streams(settings.CORTEX_SSE_KEEPALIVE_MS);
-  const listeners = new Listeners(core, streams, metrics, settings.OAUTH_CLOCK_SKEW_SECONDS);
+  const connections = new Connections(core, streams, metrics, settings.OAUTH_CLOCK_SKEW_SECONDS);
+  const events = new EventLog(bus);
+  const sessionStreams = new SessionStreams(bus, events, log);
+  const listeners = new Listeners(core, connections, streams, (stream) => void sessionStreams.end(stream));
+  const { instance } = bus;
+  const shared = { core, settings, streams, sessionStreams, listeners, log: events, tell: log };
+  const resumption = new Resumption({ ...shared, connections, instance, lives });
+  const gets = new GetStreams({ ...shared, resumption });
   const dispatch = createDispatch(core, log);
   const sessions = new SessionStore(bus);
   const questions = new Questions(settings.CORTEX_INPUT_TIMEOUT_MS);
@@ -36,6 +50,9 @@ export function createLegacy({ core, settings, bus, metrics, scopeChallenge, log
     dispatch,
     listeners,
     streams,
+    sessionStreams,
+    gets,
+    resumption,
     questions,
     metrics,
     scopeChallenge,
@@ -51,8 +68,11 @@ export function createLegacy({ core, settings, bus, metrics, scopeChallenge, log
     async close() {
       const busy = (key: string) => httpSse.busy(key);
       const deadline = Date.now() + DRAIN_MS;
-      while (listeners.close(busy) > 0 && Date.now() < deadline) await sleep(50);
+      connections.close();
+      const left = (): number => listeners.close(busy) + resumption.close(false);
+      while (left() > 0 && Date.now() < deadline) await sleep(50);
       listeners.close(() => false);
+      resumption.close(true);
       streams.close();
     },
   };

@@ -1,26 +1,39 @@
 import { hash } from 'node:crypto';
-import { HttpRefusal, type CallerContext, type EdgeCore, type HttpExchange, type LegacyRevision } from '../seams.js';
 import { LIST_KINDS, type ListKind } from '../federation/types.js';
-import type { EdgeMetrics } from '../metrics.js';
-import { EventStream, type Streams } from './streams.js';
+import { HttpRefusal, type CallerContext, type EdgeCore, type HttpExchange, type LegacyRevision } from '../seams.js';
+import type { Connections } from './connections.js';
+import type { SessionStream } from './session-stream.js';
+import type { EventStream, Streams } from './streams.js';
 
-const MAX_STREAMS = 1024;
-const MAX_PER_CALLER = 100;
 /** A service that comes up announces once, several come up together: one notification tells of all. */
 const GATHER_MS = 100;
+/** How long a stream without a connection is kept up for a client that comes back: as long as its events are kept. */
+const AWAY_MS = 600_000;
+/** Streams without a connection; the one that is without the longest goes. */
+const MAX_AWAY = 1024;
 const changed = (list: ListKind): string => `{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`;
 
-/** What of the edge's metrics this layer moves. */
-export type LegacyMetrics = Pick<EdgeMetrics, 'sessions' | 'streams'>;
-
 interface Listener {
-  stream: EventStream;
+  connection: EventStream;
   caller: CallerContext;
   revision: () => LegacyRevision;
   /** What this caller saw of each list when it was last told. */
   seen: Record<ListKind, string>;
   /** URIs of which its session is told changes. */
   subscriptions: readonly string[];
+  /** That of a session, which its client may come back to; others end with their connection. */
+  stream?: SessionStream;
+  /** Milliseconds when a stream is given up that has no connection. */
+  awayUntil?: number;
+}
+
+export interface Listening {
+  /** The newest stream under a key takes the place of the one before, so nobody is locked out by a ghost of his own. */
+  key: string;
+  kind: 'get' | 'sse';
+  revision: () => LegacyRevision;
+  subscriptions?: readonly string[];
+  stream?: SessionStream;
 }
 
 /**
@@ -36,9 +49,10 @@ export class Listeners {
 
   constructor(
     private readonly core: EdgeCore,
-    private readonly streams: Streams,
-    private readonly metrics: LegacyMetrics,
-    private readonly skewSeconds: number,
+    private readonly connections: Connections,
+    streams: Streams,
+    /** Called for a stream of a session that is told nothing more. */
+    private readonly over: (stream: SessionStream) => void,
   ) {
     const gather = (): void => {
       this.#gathering ??= setTimeout(() => this.#tell(), GATHER_MS).unref();
@@ -47,35 +61,35 @@ export class Listeners {
       core.catalog.onChange(gather),
       core.offers.onChange(gather),
       core.offers.onResourceUpdated((uri) => this.#updated(uri)),
+      streams.chore(() => this.#giveUp()),
     ];
     this.#stopWatching = () => stops.forEach((stop) => stop());
   }
 
-  /** Opens a stream under a key; the newest one takes the key, so nobody is locked out by a ghost of his own. */
+  /** The connection, on which nothing was written yet. */
   open(
     exchange: HttpExchange,
-    key: string,
-    kind: 'get' | 'sse',
-    revision: () => LegacyRevision,
-    subscriptions: readonly string[] = [],
+    { key, kind, revision, subscriptions = [], stream }: Listening,
   ): EventStream | HttpRefusal {
-    const { caller, res } = exchange;
-    if (this.#closed) return new HttpRefusal(503, '{"error":"shutting_down"}', { 'Retry-After': '1' });
-    if (!this.#listeners.has(key) && this.#full(caller)) return TOO_MANY;
-    // A stream's connection ends with it: kept alive it would keep the listener from closing at a stop.
-    this.core.answer.openStream(exchange, { Connection: 'close' });
-    const stream = new EventStream(res, this.#endOf(caller));
-    const listener: Listener = { stream, caller, revision, seen: this.#view(caller, revision()), subscriptions };
+    const { caller } = exchange;
     const before = this.#listeners.get(key);
+    const connection = this.connections.open(exchange, kind, before?.connection);
+    if (connection instanceof HttpRefusal) return connection;
+    const same = stream !== undefined && before?.stream === stream;
+    // Who comes back is told what changed since it was last told something, not since it came back.
+    const seen = same ? before.seen : this.#view(caller, revision());
+    const listener: Listener = { connection, caller, revision, seen, subscriptions, ...(stream && { stream }) };
+    this.#listeners.delete(key);
     this.#listeners.set(key, listener);
-    before?.stream.end();
-    this.streams.add(stream);
-    this.metrics.streams.inc({ kind });
-    stream.onClose(() => {
-      this.metrics.streams.dec({ kind });
-      if (this.#listeners.get(key) === listener) this.#listeners.delete(key);
-    });
-    return stream;
+    before?.connection.end();
+    if (before?.stream && !same) this.over(before.stream);
+    connection.onClose(() => this.#left(key, listener));
+    return connection;
+  }
+
+  /** The stream of this key, also while it has no connection. */
+  streamOf(key: string): SessionStream | undefined {
+    return this.#listeners.get(key)?.stream;
   }
 
   /** From now on the stream under this key is told changes of these. */
@@ -85,7 +99,10 @@ export class Listeners {
   }
 
   end(key: string): void {
-    this.#listeners.get(key)?.stream.end();
+    const listener = this.#listeners.get(key);
+    if (!listener) return;
+    this.#drop(key, listener);
+    listener.connection.end();
   }
 
   /** Ends every stream but those that still owe an answer, and says how many these are. Nothing opens afterwards. */
@@ -94,39 +111,51 @@ export class Listeners {
     this.#stopWatching();
     clearTimeout(this.#gathering);
     let left = 0;
-    for (const [key, { stream }] of this.#listeners) {
+    for (const [key, { connection }] of this.#listeners) {
       if (busy(key)) left++;
-      else stream.end();
+      else connection.end();
     }
     return left;
   }
 
-  #full(caller: CallerContext): boolean {
-    if (this.#listeners.size >= MAX_STREAMS) return true;
-    let own = 0;
-    for (const other of this.#listeners.values()) if (other.caller.caller_key === caller.caller_key) own++;
-    return own >= MAX_PER_CALLER;
+  #left(key: string, listener: Listener): void {
+    if (this.#listeners.get(key) !== listener) return;
+    const now = Date.now();
+    const until = Math.min(now + AWAY_MS, this.connections.endOf(listener.caller));
+    if (this.#closed || listener.stream === undefined || until <= now || listener.connection.expiresAt <= now)
+      return this.#drop(key, listener);
+    listener.awayUntil = until;
+    let away = 0;
+    for (const [, { awayUntil }] of this.#listeners) if (awayUntil !== undefined) away++;
+    if (away <= MAX_AWAY) return;
+    for (const [first, other] of this.#listeners) if (other.awayUntil !== undefined) return this.#drop(first, other);
   }
 
-  /** Milliseconds: the token's end, or that of the clock skew for a token that lives on it already. */
-  #endOf({ exp }: CallerContext): number {
-    return exp * 1000 > Date.now() ? exp * 1000 : (exp + this.skewSeconds) * 1000;
+  #giveUp(): void {
+    const now = Date.now();
+    for (const [key, listener] of this.#listeners)
+      if ((listener.awayUntil ?? Infinity) <= now) this.#drop(key, listener);
+  }
+
+  #drop(key: string, listener: Listener): void {
+    this.#listeners.delete(key);
+    if (listener.stream) this.over(listener.stream);
   }
 
   #tell(): void {
     this.#gathering = undefined;
     for (const listener of this.#listeners.values()) {
       const seen = this.#view(listener.caller, listener.revision());
-      for (const list of LIST_KINDS)
-        if (seen[list] !== listener.seen[list]) listener.stream.send('message', changed(list));
+      for (const list of LIST_KINDS) if (seen[list] !== listener.seen[list]) send(listener, changed(list));
       listener.seen = seen;
     }
   }
 
   #updated(uri: string): void {
     const message = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } });
-    for (const { subscriptions, caller, stream } of this.#listeners.values())
-      if (subscriptions.includes(uri) && this.core.methods.knows(uri, caller)) stream.send('message', message);
+    for (const listener of this.#listeners.values())
+      if (listener.subscriptions.includes(uri) && this.core.methods.knows(uri, listener.caller))
+        send(listener, message);
   }
 
   #view(caller: CallerContext, revision: LegacyRevision): Record<ListKind, string> {
@@ -147,6 +176,5 @@ export class Listeners {
   }
 }
 
-const TOO_MANY = new HttpRefusal(429, '{"jsonrpc":"2.0","error":{"code":429,"message":"Too many open streams"}}', {
-  'Retry-After': '60',
-});
+const send = ({ stream, connection }: Listener, message: string): void =>
+  stream ? stream.send(message) : connection.send('message', message);

@@ -1,5 +1,8 @@
 import { LEGACY_REVISIONS, MODERN, type LegacyRevision } from '../seams.js';
 
+/** The first whose clients know an empty event, and come back when a connection ends before its stream. */
+export const POLLING: LegacyRevision = '2025-11-25';
+
 export const SUPPORTED: readonly string[] = [MODERN, ...LEGACY_REVISIONS];
 
 const known = (version: unknown): version is LegacyRevision =>

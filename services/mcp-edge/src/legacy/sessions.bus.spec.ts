@@ -80,7 +80,7 @@ describe('a session', () => {
   it.each([
     ['ping', {}, {}],
     ['prompts/list', {}, { prompts: [] }],
-    ['resources/list', {}, { resources: [] }],
+    ['resources/list', {}, { resources: [expect.objectContaining({ uri: 'cortex://architecture' })] }],
     ['resources/templates/list', {}, { resourceTemplates: [] }],
     ['prompts/get', { name: 'x' }, -32602],
     ['resources/read', { uri: 'x:y' }, -32002],
@@ -331,13 +331,15 @@ describe('a call that is answered as a stream', () => {
   it('is one event, for a client of a session that reads streams', async () => {
     const { headers, text } = await raw.ask(inSession(await open(), tool(1, 'sample_echo', { text: 'a\nb' }), both));
     expect(headers['content-type']).toBe('text/event-stream');
-    expect(text).toMatch(/^event: message\ndata: \{"jsonrpc":"2.0","id":1,"result":.*\}\n\n$/);
+    expect(text).toMatch(
+      /^id: (\w+)-0\nretry: 2000\ndata: \n\nid: \1-1\nevent: message\ndata: \{"jsonrpc":"2.0","id":1,"result":.*\}\n\n$/,
+    );
   });
 
   it('P09 is kept alive by comments while it runs', async () => {
     const call = tool(1, 'sample_slow', { ms: 4_000, mark: 'long' });
     const { text } = await raw.ask(inSession(await open(), call, both));
-    expect(text).toMatch(/^(: keep-alive\n\n)+event: message\n/);
+    expect(text).toMatch(/\n\n(: keep-alive\n\n)+id: \w+-1\nevent: message\n/);
   });
 });
 

@@ -5,12 +5,16 @@ import { batchFault, runBatch } from './batch.js';
 import type { Dispatch, Origin } from './dispatch.js';
 import { Flights } from './flights.js';
 import { greet, readHello } from './handshake.js';
-import type { LegacyMetrics, Listeners } from './listeners.js';
+import type { LegacyMetrics } from './connections.js';
+import type { GetStreams } from './get-streams.js';
+import type { Listeners } from './listeners.js';
 import { errorOf, readMessage, type Json, type LegacyRequest, type Reply } from './message.js';
 import { PostStream } from './post-stream.js';
-import { revisionOf, SUPPORTED } from './revision.js';
+import { POLLING, revisionOf, SUPPORTED } from './revision.js';
+import type { Resumption } from './resumption.js';
 import { capabilitiesIn, type Questions } from './questions.js';
 import type { SessionRecord, SessionStore } from './session-store.js';
+import type { SessionStreams } from './session-stream.js';
 import type { Streams } from './streams.js';
 
 const GONE = { code: -32001, message: 'Invalid or expired session' };
@@ -27,6 +31,9 @@ export interface StreamableParts {
   dispatch: Dispatch;
   listeners: Listeners;
   streams: Streams;
+  sessionStreams: SessionStreams;
+  gets: GetStreams;
+  resumption: Resumption;
   questions: Questions;
   metrics: LegacyMetrics;
   scopeChallenge: Authenticator['scopeChallenge'];
@@ -63,8 +70,8 @@ export class Streamable {
   }
 
   async get(exchange: HttpExchange): Promise<void> {
-    const { core, settings, listeners } = this.parts;
-    const { headers, caller } = exchange;
+    const { core, settings, gets } = this.parts;
+    const { headers } = exchange;
     if (!settings.CORTEX_LEGACY) return core.answer.refuse(exchange, MODERN_ONLY);
     const wantsStream = (headerValue(headers, 'accept') ?? '').includes('text/event-stream');
     if (!wantsStream || headerValue(headers, 'mcp-protocol-version') === MODERN) {
@@ -74,21 +81,23 @@ export class Streamable {
     if (session === 'answered') return;
     const revision = revisionOf(headerValue(headers, 'mcp-protocol-version'), session?.protocol_version);
     if (revision === null) return this.#unsupported(exchange);
-    const key = session?.id ?? `${caller.caller_hash}:${exchange.request_id}`;
-    const stream = listeners.open(exchange, key, 'get', () => revision, session?.subscriptions);
-    if (stream instanceof HttpRefusal) core.answer.refuse(exchange, stream);
-    core.recordRequest(exchange, {
-      method: 'GET',
-      era: 'legacy',
-      outcome: stream instanceof HttpRefusal ? 'denied' : 'succeeded',
-      protocol_version: revision,
-      ...(session && { mcp_session_id: session.id }),
-      result_bytes: 0,
-    });
+    try {
+      const outcome = await gets.open(exchange, session, revision);
+      core.recordRequest(exchange, {
+        method: 'GET',
+        era: 'legacy',
+        outcome,
+        protocol_version: revision,
+        ...(session && { mcp_session_id: session.id }),
+        result_bytes: 0,
+      });
+    } catch (error) {
+      this.#away(exchange, undefined, error);
+    }
   }
 
   async delete(exchange: HttpExchange): Promise<void> {
-    const { core, settings, sessions, listeners, metrics } = this.parts;
+    const { core, settings, sessions, listeners, resumption, metrics } = this.parts;
     const { headers, caller } = exchange;
     const modern = headerValue(headers, 'mcp-protocol-version') === MODERN;
     if (!settings.CORTEX_LEGACY || modern) return core.answer.refuse(exchange, modern ? NO_STREAM : MODERN_ONLY);
@@ -99,6 +108,7 @@ export class Streamable {
       if (ended) {
         metrics.sessions.dec();
         listeners.end(id);
+        resumption.end(id);
       }
       core.answer.empty(exchange, ended ? 202 : 404);
       core.recordRequest(exchange, {
@@ -145,18 +155,18 @@ export class Streamable {
   }
 
   async #request(exchange: HttpExchange, session: SessionRecord | null, request: LegacyRequest): Promise<void> {
-    const { core, streams, metrics } = this.parts;
     const { id, method } = request;
     const origin = this.#origin(exchange, session);
     if (origin === null) return this.#unsupported(exchange, id);
     const cancel = session ? this.#flights.begin(session.id, id) : new Cancellation();
     if (cancel === null) return this.#fault(exchange, 400, id, -32600, IN_FLIGHT);
     const streamed = session !== null && STREAMED.has(method) && acceptsStream(exchange);
-    const stream = streamed ? new PostStream(core, exchange, streams, metrics) : undefined;
+    const stream = streamed ? new PostStream(this.parts, exchange, session, request) : undefined;
     try {
       const reply = await this.parts.dispatch({ ...origin, ...this.#onStream(session, stream) }, request, cancel);
-      if (!stream?.finish(id, reply)) this.#write(exchange, id, reply);
+      if (!stream?.finish(reply)) this.#write(exchange, id, reply);
     } finally {
+      stream?.end();
       if (session) this.#flights.end(session.id, id);
     }
   }
@@ -213,13 +223,17 @@ export class Streamable {
   }
 
   /** What can be told and asked ahead of an answer that is a stream. */
-  #onStream(session: SessionRecord | null, stream: PostStream | undefined): Pick<Origin, 'tell' | 'ask' | 'client'> {
+  #onStream(
+    session: SessionRecord | null,
+    stream: PostStream | undefined,
+  ): Pick<Origin, 'tell' | 'ask' | 'closeStream' | 'client'> {
     if (session === null || stream === undefined) return {};
     const { protocol_version: revision, client_capabilities, client_info: info, log_level } = session;
     const tell = (message: string): void => stream.tell(message);
     return {
       tell,
       ask: (method, params) => this.parts.questions.ask(session.id, tell, method, params),
+      ...(revision === POLLING && { closeStream: stream.closeConnection }),
       client: {
         info,
         capabilities: capabilitiesIn(revision, client_capabilities),

@@ -4,7 +4,6 @@ import type { ServerResponse } from 'node:http';
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 /** A client that has read nothing of what it was sent for so long has no use for the rest. */
 const STALLED_MS = 30_000;
-const COMMENT = ': keep-alive\n\n';
 const LF = 10;
 const CR = 13;
 
@@ -35,29 +34,51 @@ export class EventStream {
     else this.res.once('close', listener);
   }
 
-  /** One event; `data` is one line. */
-  send(event: string, data: Buffer | string): void {
+  /** One event; `data` is one line. With an `id` a client can come back to it. */
+  send(event: string, data: Buffer | string, id?: string): void {
     if (!this.open) return;
     if (this.res.writableLength > MAX_UNREAD_BYTES) {
       this.res.destroy();
       return;
     }
     this.#lastWrite = this.now();
-    this.res.write(`event: ${event}\ndata: `);
+    const named = id === undefined ? '' : `id: ${id}\n`;
+    this.res.write(`${named}event: ${event}\ndata: `);
     this.res.write(oneLine(data));
     this.res.write('\n\n');
+  }
+
+  /** An empty event whose id a client comes back with when the connection ends, and how long it waits before it does. */
+  prime(id: string, retryMs: number): void {
+    this.#write(`id: ${id}\nretry: ${retryMs}\ndata: \n\n`);
+  }
+
+  /** The connection ends and the stream does not: its client comes back after this time. */
+  endForNow(retryMs: number): void {
+    this.#write(`retry: ${retryMs}\n\n`);
+    this.end();
+  }
+
+  /** One line that clients leave aside. */
+  comment(text: string): void {
+    this.#write(`: ${text}\n\n`);
   }
 
   keepAlive(everyMs: number): void {
     // What is unread keeps a connection as alive as it is.
     if (!this.open || this.res.writableLength > 0 || this.now() - this.#lastWrite < everyMs) return;
-    this.#lastWrite = this.now();
-    this.res.write(COMMENT);
+    this.comment('keep-alive');
   }
 
   end(): void {
     if (this.open) this.res.end();
     this.#ended = true;
+  }
+
+  #write(text: string): void {
+    if (!this.open) return;
+    this.#lastWrite = this.now();
+    this.res.write(text);
   }
 }
 

@@ -12,24 +12,28 @@ export interface RelayOptions {
   readonly client: ClientSaid;
   /** Takes one JSON-RPC message. */
   readonly send: (message: string) => void;
+  /** Ends the connection and keeps the request; undefined where the client would not come back. */
+  readonly closeStream?: (() => void) | undefined;
 }
 
 /** What a backend says while it works, to the client that asked to hear it. */
 export class Relay implements CallEvents {
   readonly progress?: NonNullable<CallEvents['progress']>;
   readonly log?: NonNullable<CallEvents['log']>;
+  readonly closeStream?: () => void;
   readonly #valves: Valve[] = [];
 
   /** Undefined for a client that asked for nothing. */
   static wanted(options: RelayOptions): Relay | undefined {
-    const { meta, client } = options;
-    const any = meta.progress_token !== undefined || client.log_level !== undefined;
+    const { meta, client, closeStream } = options;
+    const any = meta.progress_token !== undefined || client.log_level !== undefined || closeStream !== undefined;
     return any ? new Relay(options) : undefined;
   }
 
-  private constructor({ meta, client, send }: RelayOptions) {
+  private constructor({ meta, client, send, closeStream }: RelayOptions) {
     const { progress_token: token } = meta;
     const { log_level: level } = client;
+    if (closeStream !== undefined) this.closeStream = closeStream;
     if (token !== undefined) {
       const valve = this.#valve(send);
       this.progress = (update) => valve.put(notification('progress', { progressToken: token, ...update }));

@@ -26,9 +26,11 @@ export interface RawStream {
   headers: IncomingHttpHeaders;
   /** What has come so far. */
   readonly text: string;
-  /** The data of the events so far, parsed where it is JSON. */
+  /** The data of the events so far that have any, parsed where it is JSON. */
   // oxlint-disable-next-line typescript/no-explicit-any -- what a server answered is looked at field by field
   readonly events: any[];
+  /** The ids of the events so far, also of those without data. */
+  readonly ids: string[];
   readonly ended: boolean;
   close(): void;
 }
@@ -87,8 +89,11 @@ export function rawClient(origin: string, token: string) {
           return text;
         },
         get events() {
-          const data = [...text.matchAll(/^data: (.*)$/gm)].map(([, line = '']) => line);
+          const data = [...text.matchAll(/^data: (.+)$/gm)].map(([, line = '']) => line);
           return data.map((line) => (line.startsWith('{') || line.startsWith('[') ? JSON.parse(line) : line) as never);
+        },
+        get ids() {
+          return [...text.matchAll(/^id: (.+)$/gm)].map(([, id = '']) => id);
         },
         get ended() {
           return ended;
