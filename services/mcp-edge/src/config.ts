@@ -139,9 +139,9 @@ export const config = z.object({
   CORTEX_STATE_KEYS_OLD: list.transform((keys, ctx) => keys.map((key) => sealingKey(key, ctx))),
   CORTEX_METRICS_TOKEN: z.string().min(1).optional(),
   CORTEX_ADMIN_SECRET: z.string().min(1).optional(),
+  CRON_SECRET: z.string().min(1).optional(),
   CORTEX_MANAGED_POLICY: z.string().optional(),
 });
 /** The same with what else there is: the variables of a backend have its id in their names. */
-  CRON_SECRET: z.string().min(1).optional(),
 export const openConfig = config.loose();
 export type EdgeEnvironment = z.infer<typeof config>;

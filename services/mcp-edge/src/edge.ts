@@ -32,8 +32,8 @@ import type { GateViews } from './guard/views.js';
 import { addTicketRoutes } from './gaps/routes.js';
 import { AdminRoutes } from './http/admin.js';
 import { createHttpFront } from './http/front.js';
-import { serverInfo } from './http/server-card.js';
 import { PurgeRoute } from './http/purge-route.js';
+import { serverInfo } from './http/server-card.js';
 import { createLegacy } from './legacy/legacy.js';
 import { Answers } from './mcp/answer.js';
 import { FastLane } from './mcp/fast-lane.js';
@@ -98,8 +98,8 @@ export class Edge {
       stateKey: secrets.state_key,
       webhookToken: secrets.webhook_token,
       adminSecret: secrets.admin_secret,
-    };
       cronSecret: secrets.cron_secret,
+    };
     const extras = { version: host.version, ...kept };
     const settings = (this.settings = settingsOf(host.config as EdgeEnvironment, extras));
     const metrics = (this.#metrics = new EdgeMetrics(host.metrics));
@@ -154,6 +154,7 @@ export class Edge {
       auditHashKey: settings.auditHashKey,
       replica: bus.instance,
       catalogVersion: () => catalog.version,
+      lines: host.lines,
     }));
     const authenticator = (this.authenticator = createAuthenticator({
       settings,
@@ -250,10 +251,6 @@ export class Edge {
       metrics,
       ops: host.ops,
       admin: this.admin,
-      backendEvents: new BackendEvents({
-        federation,
-        failuresPerMinute: settings.CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE,
-        clientIp: (req) => front.clientIp(req),
       purge: new PurgeRoute({
         bus,
         instances: catalog.instances,
@@ -262,6 +259,10 @@ export class Edge {
         clientIp: (req) => front.clientIp(req),
         log,
       }),
+      backendEvents: new BackendEvents({
+        federation,
+        failuresPerMinute: settings.CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE,
+        clientIp: (req) => front.clientIp(req),
       }),
       log,
     });
