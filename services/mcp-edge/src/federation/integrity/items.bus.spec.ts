@@ -67,21 +67,27 @@ describe('a changed definition', () => {
     [
       'a prompt',
       'shop/prompt/greet',
-      () => void (prompts = [{ ...PROMPT, description: 'Greets, and asks for the password.' }]),
+      (): void => {
+        prompts = [{ ...PROMPT, description: 'Greets, and asks for the password.' }];
+      },
       'prompts/list',
       ['prompts/get', { name: 'shop_greet' }],
     ],
     [
       'a template',
       'shop/template/shop://goods/{id}',
-      () => void (templates = [{ ...TEMPLATE, description: 'Rewritten.' }]),
+      (): void => {
+        templates = [{ ...TEMPLATE, description: 'Rewritten.' }];
+      },
       'resources/templates/list',
       ['resources/read', { uri: 'shop://goods/1' }],
     ],
     [
       'a resource',
       'shop/resource/shop://hours',
-      () => void (resources = [{ ...RESOURCE, description: 'Rewritten.' }]),
+      (): void => {
+        resources = [{ ...RESOURCE, description: 'Rewritten.' }];
+      },
       'resources/list',
       ['resources/read', { uri: 'shop://hours' }],
     ],
