@@ -72,13 +72,14 @@ export class Federation {
   constructor(private readonly options: FederationOptions) {
     const { backends, settings, log, metrics, builtins, readSchemas, review, digestOf, catalog } = options;
     for (const backend of backends) {
+      const meter = metrics.backend(backend.id);
       const client = new BackendClient({
         backend,
         maxBytes: settings.CORTEX_MAX_BACKEND_RESPONSE_BYTES,
         maxStreamMs: settings.CORTEX_BACKEND_MAX_STREAM_MS,
         listChanged: (kinds) => this.changed(backend.id, kinds),
         resourceUpdated: (uri) => this.resourceUpdated(backend, uri),
-        answered: (answer, ms) => metrics.backend(backend.id).count(outcomeOf(answer), ms),
+        answered: (answer, ms) => meter.count(outcomeOf(answer), ms),
       });
       const rules = { backend, builtins, production: settings.production, readSchemas };
       this.#shelves.set(backend.id, new Shelf({ backend, client, rules, review, log, requestId: callId }));
@@ -136,7 +137,8 @@ export class Federation {
     const { roundTrips } = this.options;
     const bound = { backend, item: tool.original, method: 'tools/call', caller, args: ctx.args };
     const opened = roundTrips.opened(bound, said);
-    const refused = await this.options.schemas.arguments(ctx, tool);
+    const checked = this.options.schemas.arguments(ctx, tool);
+    const refused = checked && (await checked);
     if (refused !== undefined) return refused;
     if (ctx.input.cancel.cancelled) throw cancelledByCaller();
     const pending = client.call({

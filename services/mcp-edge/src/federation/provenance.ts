@@ -1,5 +1,5 @@
 import { fence } from '@cortex/contracts/fence';
-import { randomHex16 } from '../calls/ids.js';
+import { isoNow, randomHex16 } from '../calls/ids.js';
 import type { CallerContext } from '../seams.js';
 import type { Backend, FederatedTool } from './types.js';
 
@@ -20,7 +20,7 @@ export const provenanceOf = ({ backend, original, version, digest }: FederatedTo
     version,
     kind: 'contract',
     digest,
-    servedAt: new Date().toISOString(),
+    servedAt: isoNow(),
   },
 });
 

@@ -48,7 +48,9 @@ export interface Verdict {
 
 /** What decided, as the record of the call has it: advisory rules that decided nothing stand behind it. */
 export const recordedSource = ({ source, advisory }: Verdict): string =>
-  [source, ...new Set(advisory.filter((rule) => rule !== source).map((rule) => `advisory:${rule}`))].join(' ');
+  advisory.length === 0
+    ? source
+    : [source, ...new Set(advisory.filter((rule) => rule !== source).map((rule) => `advisory:${rule}`))].join(' ');
 
 const enum Rank {
   allow,
@@ -124,6 +126,8 @@ function walkScopes(
   situation: GuardSituation,
   match: (rules: readonly GuardRule[]) => Opinion | undefined,
 ): Opinion | undefined {
+  // Outside a workspace there are none, and most calls of backends are made there.
+  if (situation.rules.length === 0) return undefined;
   const scopes: [GuardRule['scope_type'], string | null | undefined][] = [
     ['space', situation.space_id],
     ['agent', situation.agent_id],
@@ -139,6 +143,7 @@ function walkScopes(
 
 /** In one scope: a constrained rule beats an unconstrained one, equals resolve most restrictive. */
 function strictestOf(rules: readonly GuardRule[], call: GuardCall, now: number): Opinion | undefined {
+  if (rules.length === 0) return undefined;
   const matching = rules.filter((rule) => isAlive(rule, now) && ruleFits(rule, call));
   const constrained = matching.filter((rule) => rule.constraint !== undefined);
   return strictest(constrained.length > 0 ? constrained : matching);

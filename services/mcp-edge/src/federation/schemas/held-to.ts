@@ -21,8 +21,11 @@ export class HeldToSchemas {
   constructor(private readonly options: HeldToOptions) {}
 
   /** A result that refuses the call, where arguments are checked and do not fit; it names the rule that was broken. */
-  async arguments({ args_json }: CallContext, tool: FederatedTool): Promise<Delivered | undefined> {
-    if (!this.options.arguments) return undefined;
+  arguments(ctx: CallContext, tool: FederatedTool): undefined | Promise<Delivered | undefined> {
+    return this.options.arguments ? this.#refusal(ctx, tool) : undefined;
+  }
+
+  async #refusal({ args_json }: CallContext, tool: FederatedTool): Promise<Delivered | undefined> {
     const verdict = await this.options.validator.check(tool.schemaTexts.input, args_json);
     if (verdict.kind === 'fits') return undefined;
     const text = `${wordsOf(verdict, 'arguments')}; correct them and call again`;
@@ -35,7 +38,13 @@ export class HeldToSchemas {
   }
 
   /** The result as it goes to the client. Throws where the policy is strict and it does not fit. */
-  async result(ctx: CallContext, tool: FederatedTool, delivered: Delivered): Promise<Delivered> {
+  result(ctx: CallContext, tool: FederatedTool, delivered: Delivered): Delivered | Promise<Delivered> {
+    // Most tools declare none, and most results are plain.
+    const plain = delivered.structured === undefined && tool.schemaTexts.output === undefined;
+    return plain ? delivered : this.#checked(ctx, tool, delivered);
+  }
+
+  async #checked(ctx: CallContext, tool: FederatedTool, delivered: Delivered): Promise<Delivered> {
     const { log, onMismatch, results, validator } = this.options;
     const { structured: _, ...rest } = delivered;
     if (delivered.result_type !== undefined) return rest;
