@@ -72,6 +72,7 @@ export async function relay(
     if (isObject(message['result'])) onResult?.(message['result']);
     write(own);
   }
+  if (!flight.settled && answer.status >= 300) throw refusal(answer, '');
 }
 
 /** A refusal that came before the gateway had read the request names no id; whoever waits needs the one of the request. */
