@@ -10,8 +10,9 @@ export interface Lines {
   flush(): void;
 }
 
-/** Lines are written together: a call of the system per line would cost more than the line. */
-const TOGETHER_BYTES = 16 * 1024;
+/** Lines are written together: a call of the system per line would cost more than the line. Less than one write of the destination. */
+const TOGETHER_BYTES = 32 * 1024;
+const LARGEST_WRITE = 128 * 1024;
 const LATEST_MS = 250;
 const MOST_BYTES = 16 * 1024 * 1024;
 
@@ -21,6 +22,7 @@ export function standardOutput(): Lines {
     sync: false,
     minLength: TOGETHER_BYTES,
     maxLength: MOST_BYTES,
+    maxWrite: LARGEST_WRITE,
     periodicFlush: LATEST_MS,
   });
   let dropped = 0;
