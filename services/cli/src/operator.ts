@@ -13,7 +13,7 @@ export interface OperatorFlags {
 /** One request to a route of operators. `path` stands below `/api/admin/`. Fails with what the route says. */
 export async function operator<T>(
   flags: OperatorFlags,
-  method: 'GET' | 'POST' | 'PUT',
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH',
   path: string,
   body?: unknown,
 ): Promise<T> {

@@ -105,6 +105,7 @@ export function program(): Command {
     json,
   );
   baselines(cortex, command, json);
+  gaps(cortex, command, json);
 
   json(command(cortex, 'call', 'call a tool and print its text; exit code 1 when it says that it failed'))
     .argument('<tool>')
@@ -209,6 +210,31 @@ function toolIntegrity(group: Command, command: Make, json: With): void {
     .argument('<backend>')
     .option('-y, --yes', 'without having seen it')
     .action(async (backend, _flags, self: Command) => (await actions()).startOver(backend, self.optsWithGlobals()));
+}
+
+function gaps(cortex: Command, command: Make, json: With): void {
+  const group = cortex.command('gaps').description('what callers miss: the tickets of report_missing_capability');
+  const actions = () => import('./commands/gaps.js');
+  const made = (name: string, description: string): Command =>
+    json(command(group, name, description)).option(OF_WHICH, ELSEWHERE);
+  made('list', 'newest first')
+    .option('--status <status>', 'open, triaged, planned, resolved, wont_fix or duplicate')
+    .option('--severity <severity>', 'blocking, inconvenient or nice_to_have')
+    .option('--app <id>', 'about this backend; cortex for Cortex itself')
+    .option('--limit <n>', 'at most so many (default 50)')
+    .option('--cursor <cursor>', 'those behind a list that had more')
+    .action(async (flags) => (await actions()).list(flags));
+  made('show', 'one of them, whole')
+    .argument('<ticket>')
+    .action(async (ticket, flags) => (await actions()).show(ticket, flags));
+  made('triage', 'say what becomes of it; whoever reported it sees that')
+    .argument('<ticket>')
+    .option('--status <status>', 'triaged, planned, resolved, wont_fix or duplicate')
+    .option('--note <text>', 'what you think of it; an empty text takes it away, as of the next two')
+    .option('--resolution <text>', 'how it ended')
+    .option('--pr <url>', 'the change that ended it')
+    .option('--duplicate-of <ticket>', 'the ticket that says the same')
+    .action(async (ticket, flags) => (await actions()).triage(ticket, flags));
 }
 
 function baselines(cortex: Command, command: Make, json: With): void {

@@ -1,9 +1,9 @@
 import type { ToolContext } from '@cortex/service-kit';
+import { bounded } from '../federation/bounded.js';
 import { failureOf } from '../federation/failures.js';
 import { stripOwnMeta } from '../federation/own-meta.js';
 import { toldBy } from '../federation/provenance.js';
 import { holdsScopeOf, wantsPerson } from '../federation/reach.js';
-import type { PendingAnswer } from '../federation/client.js';
 import type { Shelf } from '../federation/shelf.js';
 import type { Backend, BackendAnswer } from '../federation/types.js';
 import { isObject } from '../mcp/envelope.js';
@@ -51,7 +51,7 @@ async function accountOf(shelf: Shelf, { caller, traceparent }: Asking, call: Ca
     traceparent,
     timeoutMs: PATIENCE_MS,
   });
-  const answer = await bounded(pending, call.signal);
+  const answer = await bounded(pending, PATIENCE_MS, call.signal);
   // A backend need not have the method: it is there all the same.
   if (answer.kind === 'refused' && answer.status === 404) return { backend, known: { app_id, healthy: true } };
   const said = answer.kind === 'result' ? saidIn(answer) : answer;
@@ -61,21 +61,6 @@ async function accountOf(shelf: Shelf, { caller, traceparent }: Asking, call: Ca
   const reason =
     said.kind === 'refused' && said.status === 403 && caller.session === undefined ? said.error : undefined;
   return failed(reason === undefined ? message : `${message}: ${reason}`);
-}
-
-/** The answer, or that there was none in time; a caller that goes takes the request with it. */
-async function bounded(pending: PendingAnswer, signal: AbortSignal): Promise<BackendAnswer> {
-  let late = false;
-  const clock = setTimeout(() => {
-    late = true;
-    pending.abort();
-  }, PATIENCE_MS);
-  const abort = (): void => pending.abort();
-  signal.addEventListener('abort', abort);
-  const answer = await pending.answer;
-  clearTimeout(clock);
-  signal.removeEventListener('abort', abort);
-  return late && answer.kind === 'cancelled' ? { kind: 'timeout', afterMs: PATIENCE_MS } : answer;
 }
 
 function saidIn({
