@@ -83,7 +83,7 @@ export function program(): Command {
 
   cortex
     .command('test')
-    .description('run format check, lint, type check and all tests (in a checkout)')
+    .description('run format check, lint, type check, conformance and all tests (in a checkout)')
     .argument('[jest...]', 'passed on to jest, for example a path')
     .option('--attack', 'only the tests that attack: those named by a threat')
     .action(async (jest, flags) => (await import('./commands/test.js')).test(jest, flags));

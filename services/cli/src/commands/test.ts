@@ -8,17 +8,19 @@ import { tell } from '../output.js';
 /** Names of tests that attack begin with the id of a threat. */
 const ATTACKS = 'T[0-9]+ ';
 
-/** The whole check of a checkout; the first step that fails gives the exit code. */
+type Step = [what: string, args: string[]];
+
+/** The whole check of a checkout; the first step that fails gives the exit code. What is passed on to jest narrows it to these tests. */
 export async function test(jest: readonly string[], flags: { attack?: boolean }): Promise<void> {
   const root = fileURLToPath(new URL('../../../../', import.meta.url));
   if (!existsSync(join(root, 'jest.config.mjs'))) {
     throw new CliError(`${root} is no checkout; clone the repository to run its tests`, EXIT.missing);
   }
-  const steps: [what: string, args: string[]][] = [
-    ['format, lint, types', ['run', 'check']],
-    ['tests', ['test', '--', ...(flags.attack ? ['-t', ATTACKS] : []), ...jest]],
-  ];
-  for (const [what, args] of flags.attack ? steps.slice(1) : steps) {
+  const tests: Step = ['tests', ['test', '--', ...(flags.attack ? ['-t', ATTACKS] : []), ...jest]];
+  const check: Step = ['format, lint, types', ['run', 'check']];
+  const conformance: Step = ['conformance', ['run', 'conformance']];
+  const whole = [check, ...(jest.length === 0 ? [conformance] : []), tests];
+  for (const [what, args] of flags.attack ? [tests] : whole) {
     tell(what);
     const code = await npm(root, args);
     if (code === 0) continue;
