@@ -4,6 +4,6 @@ const MAX_SENTENCE = 120;
 export function firstSentence(description: string): string {
   const text = description.replace(/\s+/g, ' ').trim();
   const sentence = /^.*?(?:[.!?](?=\s|$)|[。！？])/u.exec(text)?.[0] ?? text;
-  const characters = [...sentence];
+  const characters = Array.from(sentence);
   return characters.length <= MAX_SENTENCE ? sentence : `${characters.slice(0, MAX_SENTENCE - 1).join('')}…`;
 }

@@ -120,7 +120,7 @@ describe.each([
         _meta: { version: '2.1.0', app: 'docs', 'cortex/name': 'read' },
       });
       expect(docs[1]?.description).toMatch(/^\[docs\] Reads a (very )+/);
-      expect([...(docs[1]?.description ?? '')].length).toBeLessThanOrEqual('[docs] '.length + 120);
+      expect(Array.from(docs[1]?.description ?? '').length).toBeLessThanOrEqual('[docs] '.length + 120);
       expect(all.find(({ name }) => name === 'sample_echo')).toEqual({
         name: 'sample_echo',
         description: '[workspace] Gives the text back.',

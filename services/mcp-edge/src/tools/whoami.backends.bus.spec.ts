@@ -109,7 +109,8 @@ describe('whoami asks the backends', () => {
       { app_id: 'crm', healthy: false, error: 'Backend crm timed out after 5000ms' },
       good('pub'),
     ]);
-    await Promise.all([backends.docs, backends.crm].map(({ asked }) => asked[0]?.closed));
+    await backends.docs.asked[0]?.closed;
+    await backends.crm.asked[0]?.closed;
   });
 
   it('but for those that are away, which it only names', async () => {
@@ -124,7 +125,9 @@ describe('whoami asks the backends', () => {
 
   it('and takes its questions back when its caller goes', async () => {
     const gone = new AbortController();
-    backends.docs.answers['whoami'] = () => void gone.abort();
+    backends.docs.answers['whoami'] = () => {
+      gone.abort();
+    };
     await whoami({ signal: gone.signal }).catch(() => undefined);
     await backends.docs.asked[0]?.closed;
   });
