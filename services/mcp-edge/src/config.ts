@@ -110,6 +110,8 @@ export const config = z.object({
   /** Those of them that keep the tickets about what is missing in them. */
   CORTEX_TICKET_BACKENDS: list,
   CORTEX_TECHNICAL_TOKEN: z.string().min(1).optional(),
+  CORTEX_TECHNICAL_CLIENT_ID: z.string().min(1).optional(),
+  CORTEX_TECHNICAL_CLIENT_SECRET: z.string().min(1).optional(),
   CORTEX_REFRESH_INTERVAL_MS: positive(60_000),
   CORTEX_ALLOW_UNPREFIXED: flag(false),
   CORTEX_TOOL_NAME_MAX: z.coerce.number().int().min(24).max(128).default(48),

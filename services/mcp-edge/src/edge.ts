@@ -22,6 +22,7 @@ import { Integrity } from './federation/integrity/integrity.js';
 import { addIntegrityRoutes } from './federation/integrity/routes.js';
 import { HeldToSchemas } from './federation/schemas/held-to.js';
 import { offeredScopes } from './federation/offered-scopes.js';
+import { MachineIdentity } from './federation/machine-identity.js';
 import { readSchemas } from './federation/schemas/read-schemas.js';
 import { Validator } from './federation/schemas/validator.js';
 import { type ConfirmationPort, nobodyReachable } from './guard/confirmation.js';
@@ -139,6 +140,7 @@ export class Edge {
       readSchemas,
       schemas,
       roundTrips,
+      machine: machineOf(settings, log),
     }));
     const { name, version } = serverInfo(settings);
     const identity = JSON.stringify({ name, version });
@@ -385,6 +387,16 @@ const modeReader = (views: GateViews): ModeReader => ({
     return found && `${found.problem}; ${found.fix}`;
   },
 });
+
+function machineOf(settings: Settings, log: EdgeLog): MachineIdentity | undefined {
+  const {
+    OAUTH_ISSUER: issuer,
+    CORTEX_TECHNICAL_CLIENT_ID: clientId,
+    CORTEX_TECHNICAL_CLIENT_SECRET: clientSecret,
+  } = settings;
+  if (clientId === undefined || clientSecret === undefined) return undefined;
+  return new MachineIdentity({ issuer, clientId, clientSecret, log });
+}
 
 const edgeLog = ({ log }: ServiceHost): EdgeLog => ({
   debug: (fields, text) => log.debug(fields, text),

@@ -69,13 +69,14 @@ describe('the environment of a service', () => {
       CORTEX_BACKENDS: 'demo',
       CORTEX_BACKEND_DEMO_URL: 'http://127.0.0.1:4820',
       CORTEX_TECHNICAL_TOKEN: 'technical',
+      CORTEX_TECHNICAL_CLIENT_SECRET: 'of the client',
       CORTEX_BACKEND_DEMO_TECHNICAL_TOKEN: 'technical of demo',
       CORTEX_BACKEND_DEMO_EVENT_TOKEN: 'events of demo',
     };
     const env = (service: 'mcp-edge' | 'billing') => serviceEnvironment([service], homeOf('/x'), state, secrets, given);
     expect(env('mcp-edge')).toMatchObject(given);
     expect(env('billing')['CORTEX_BACKENDS']).toBe('demo');
-    expect(Object.keys(env('billing')).filter((name) => name.endsWith('_TOKEN'))).toEqual([]);
+    expect(Object.keys(env('billing')).filter((name) => /_(TOKEN|CLIENT_SECRET)$/.test(name))).toEqual([]);
   });
 
   it('T02 holds the key that signs session tokens only where they are signed', () => {

@@ -156,6 +156,21 @@ describe('a start', () => {
     expect(configured(variables, without).warnings.join()).toContain('asked without a token');
   });
 
+  it('takes a client of the issuer in place of that token, whole and alone', () => {
+    const client = { CORTEX_TECHNICAL_CLIENT_ID: 'cortex', CORTEX_TECHNICAL_CLIENT_SECRET: 's', production: true };
+    const of = (more: object, variables: Record<string, string> = {}) =>
+      configured(
+        { [URL_]: 'https://x.example', ...variables },
+        { ...client, CORTEX_TECHNICAL_TOKEN: undefined, ...more },
+      );
+    expect(of({})).toMatchObject({ faults: [], backends: [{ technicalToken: undefined, machineIdentity: true }] });
+    const own = of({}, { CORTEX_BACKEND_DEMO_TECHNICAL_TOKEN: 'of-demo' });
+    expect(own.backends).toMatchObject([{ technicalToken: 'of-demo' }]);
+    expect(own.backends[0]).not.toHaveProperty('machineIdentity');
+    expect(of({ CORTEX_TECHNICAL_CLIENT_SECRET: undefined }).faults[0]).toContain('CLIENT_SECRET is missing');
+    expect(of({ CORTEX_TECHNICAL_TOKEN: 't' }).faults).toEqual([expect.stringContaining('are both set; keep one')]);
+  });
+
   it('names a variable that nobody reads', () => {
     const { warnings } = configured({
       [URL_]: 'https://x.example',

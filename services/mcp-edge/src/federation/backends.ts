@@ -7,6 +7,8 @@ export interface BackendDefaults {
   CORTEX_BACKENDS: readonly string[];
   CORTEX_TICKET_BACKENDS: readonly string[];
   CORTEX_TECHNICAL_TOKEN?: string | undefined;
+  CORTEX_TECHNICAL_CLIENT_ID?: string | undefined;
+  CORTEX_TECHNICAL_CLIENT_SECRET?: string | undefined;
   CORTEX_ALLOW_INSECURE_BACKENDS: boolean;
   CORTEX_ALLOW_UNPREFIXED: boolean;
   CORTEX_REQUIRE_TOKEN_EXCHANGE: boolean;
@@ -82,6 +84,7 @@ export function configuredBackends(
   const technical =
     defaults.CORTEX_TECHNICAL_TOKEN === undefined ? undefined : secretFault(defaults.CORTEX_TECHNICAL_TOKEN);
   if (technical !== undefined) found.faults.push(`CORTEX_TECHNICAL_TOKEN ${technical}`);
+  found.faults.push(...machineFaults(defaults));
   found.warnings.push(...misspelt(environment, taken));
   for (const owner of defaults.CORTEX_TICKET_BACKENDS)
     if (!ids.includes(owner.toLowerCase()))
@@ -97,13 +100,31 @@ export function configuredBackends(
       );
     found.warnings.push(`these backends are given the token of the caller and have to verify its audience: ${which}`);
   }
-  const open = found.backends.filter(({ technicalToken }) => technicalToken === undefined).map(({ id }) => id);
+  const open = found.backends
+    .filter(({ technicalToken, machineIdentity }) => technicalToken === undefined && machineIdentity !== true)
+    .map(({ id }) => id);
   if (open.length > 0) {
     const sentence = `CORTEX_TECHNICAL_TOKEN is missing, with which ${open.join(', ')} tell our requests for lists`;
     if (defaults.production) found.faults.push(`${sentence}; set it to 32 random bytes, here and there`);
     else found.warnings.push(`${sentence}; they are asked without a token`);
   }
   return found;
+}
+
+/** Cortex is known to backends by a text that is shared with them or by what the issuer says, never by a half of each. */
+function machineFaults(defaults: BackendDefaults): string[] {
+  const {
+    CORTEX_TECHNICAL_CLIENT_ID: id,
+    CORTEX_TECHNICAL_CLIENT_SECRET: secret,
+    CORTEX_TECHNICAL_TOKEN: token,
+  } = defaults;
+  if ((id === undefined) !== (secret === undefined)) {
+    const missing = id === undefined ? 'CORTEX_TECHNICAL_CLIENT_ID' : 'CORTEX_TECHNICAL_CLIENT_SECRET';
+    return [`${missing} is missing; a client of the issuer has both, or neither is set`];
+  }
+  return id !== undefined && token !== undefined
+    ? ['CORTEX_TECHNICAL_TOKEN and CORTEX_TECHNICAL_CLIENT_ID are both set; keep one of them']
+    : [];
 }
 
 /** A scheme is of the first backend that claims it. */
@@ -150,6 +171,7 @@ class Reader {
     const tokenMode = (this.#text('TOKEN_MODE') ?? 'passthrough') as TokenMode;
     if (!MODES.includes(tokenMode)) this.#fault('TOKEN_MODE', `is not one of ${MODES.join(', ')}`);
     const technicalToken = this.#secret('TECHNICAL_TOKEN') ?? this.defaults.CORTEX_TECHNICAL_TOKEN;
+    const machineIdentity = technicalToken === undefined && this.defaults.CORTEX_TECHNICAL_CLIENT_ID !== undefined;
     if (base === undefined) return undefined;
     if (base.plaintext === 'remote' && tokenMode === 'passthrough') {
       const why = 'is http to another machine and would get the token of the caller in the clear';
@@ -171,6 +193,7 @@ class Reader {
       uriSchemes: schemes,
       timeoutMs: this.#milliseconds(),
       technicalToken,
+      ...(machineIdentity && { machineIdentity }),
       eventToken: this.#secret('EVENT_TOKEN'),
       tokenMode,
       actions: this.#actions(),

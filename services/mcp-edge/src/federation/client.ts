@@ -4,6 +4,7 @@ import type { CallerContext } from '../seams.js';
 import { Breaker } from './breaker.js';
 import { Deadlines } from './deadlines.js';
 import { Exchange } from './exchange.js';
+import type { MachineIdentity } from './machine-identity.js';
 import type { Backend, BackendAnswer, BackendRequest, ListKind } from './types.js';
 
 /** Calls of callers at once; the catalogue has connections of its own, so that a backend that is busy is not taken for dead. */
@@ -19,6 +20,8 @@ export interface ClientOptions {
   /** What the backend reports beside its answers. `changed` is awaited (bounded by its maker) before a plain answer is given. */
   readonly listChanged: (kinds: readonly ListKind[]) => Promise<void>;
   readonly resourceUpdated: (uri: string) => void;
+  /** Where the token of the catalogue comes from for a backend with `machineIdentity`. */
+  readonly machine?: Pick<MachineIdentity, 'token' | 'refused'> | undefined;
   /** Every answer with the milliseconds that it took; for the meters. */
   readonly answered?: (answer: BackendAnswer, ms: number) => void;
 }
@@ -37,7 +40,6 @@ export class BackendClient {
   readonly #path: string;
   readonly #deadlines = new Deadlines();
   readonly #callers = new WeakMap<CallerContext, readonly string[]>();
-  readonly #technical: readonly string[];
   #calls = 0;
 
   constructor(private readonly options: ClientOptions) {
@@ -52,11 +54,32 @@ export class BackendClient {
       bodyTimeout: 0,
       connect: { timeout: CONNECT_MS },
     });
-    this.#technical = [...COMMON, ...authorization(backend.technicalToken)];
   }
 
   /** Never throws: what went wrong is an answer too. */
   call(request: BackendRequest): PendingAnswer {
+    const { machine, backend } = this.options;
+    if (request.as !== 'technical') return this.#started(request, this.#bearer(request.as));
+    if (backend.machineIdentity !== true || machine === undefined)
+      return this.#started(request, backend.technicalToken);
+    return this.#asMachine(request, machine);
+  }
+
+  /** Asks with the token of the moment; one that the backend does not take is not used again. */
+  #asMachine(request: BackendRequest, machine: NonNullable<ClientOptions['machine']>): PendingAnswer {
+    let pending: PendingAnswer | undefined;
+    const asking = async (): Promise<BackendAnswer> => {
+      const token = await machine.token();
+      pending = this.#started(request, token);
+      const answer = await pending.answer;
+      if (answer.kind === 'refused' && answer.status === 401) machine.refused(token);
+      return answer;
+    };
+    const answer = asking().catch((error: unknown) => ({ kind: 'invalid' as const, why: (error as Error).message }));
+    return { answer, abort: () => pending?.abort() };
+  }
+
+  #started(request: BackendRequest, bearer: string | undefined): PendingAnswer {
     const technical = request.as === 'technical';
     // The catalogue asks a broken backend all the same: its answer is how we learn that it is back.
     const leave = technical ? { go: true as const, trial: false } : this.breaker.ask();
@@ -69,7 +92,7 @@ export class BackendClient {
     const started = performance.now();
     let abort = (): void => undefined;
     const answer = new Promise<BackendAnswer>((resolve) => {
-      const exchange = this.#exchange(request, (settled, changed) => {
+      const exchange = this.#exchange(request, bearer, (settled, changed) => {
         if (!technical) this.#calls--;
         this.#judge(settled, leave.trial);
         this.options.answered?.(settled, performance.now() - started);
@@ -77,7 +100,7 @@ export class BackendClient {
         else void this.options.listChanged(changed).finally(() => resolve(settled));
       });
       abort = () => exchange.abort();
-      this.#send(request, exchange);
+      this.#send(request, bearer, exchange);
     });
     return { answer, abort };
   }
@@ -86,7 +109,11 @@ export class BackendClient {
     await this.#pool.destroy();
   }
 
-  #exchange({ timeoutMs, events, as }: BackendRequest, settled: ConstructorParameters<typeof Exchange>[0]['settled']) {
+  #exchange(
+    { timeoutMs, events }: BackendRequest,
+    secret: string | undefined,
+    settled: ConstructorParameters<typeof Exchange>[0]['settled'],
+  ) {
     const { backend, maxBytes, maxStreamMs, listChanged, resourceUpdated } = this.options;
     return new Exchange({
       timeoutMs: timeoutMs ?? backend.timeoutMs,
@@ -94,16 +121,16 @@ export class BackendClient {
       maxStreamMs,
       deadlines: this.#deadlines,
       events,
-      secret: as === 'technical' ? backend.technicalToken : this.#bearer(as),
+      secret,
       settled,
       listChanged: (kinds) => void listChanged(kinds),
       resourceUpdated,
     });
   }
 
-  #send(request: BackendRequest, exchange: Exchange): void {
+  #send(request: BackendRequest, bearer: string | undefined, exchange: Exchange): void {
     const { method, params, context, as } = request;
-    const headers = [...(as === 'technical' ? this.#technical : this.#headersOf(as))];
+    const headers = [...(as === 'technical' ? [...COMMON, ...authorization(bearer)] : this.#headersOf(as))];
     headers.push('x-cortex-request-id', request.requestId);
     if (request.idempotencyKey !== undefined)
       headers.push('x-cortex-idempotency-key', headerText(request.idempotencyKey));

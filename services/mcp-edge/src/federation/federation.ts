@@ -7,6 +7,7 @@ import type { EdgeMetrics } from '../metrics.js';
 import { cancelledByCaller, type EdgeLog } from '../seams.js';
 import { BackendClient, type PendingAnswer } from './client.js';
 import type { ReadSchemas } from './declarations.js';
+import type { MachineIdentity } from './machine-identity.js';
 import { contextText } from '../methods/context.js';
 import type { RoundTrips } from '../methods/round-trips.js';
 import { FederatedOffer } from './offer.js';
@@ -39,6 +40,8 @@ export interface FederationOptions {
   readonly readSchemas: ReadSchemas;
   readonly schemas: HeldToSchemas;
   readonly roundTrips: RoundTrips;
+  /** Set where the issuer knows Cortex as a client of its own. */
+  readonly machine?: MachineIdentity | undefined;
 }
 
 /** A change of what the backends offer, by the kind of list that it shows in. */
@@ -70,11 +73,12 @@ export class Federation {
   #refreshedAt: string | null = null;
 
   constructor(private readonly options: FederationOptions) {
-    const { backends, settings, log, metrics, builtins, readSchemas, review, digestOf, catalog } = options;
+    const { backends, settings, log, metrics, builtins, readSchemas, review, digestOf, catalog, machine } = options;
     for (const backend of backends) {
       const meter = metrics.backend(backend.id);
       const client = new BackendClient({
         backend,
+        machine,
         maxBytes: settings.CORTEX_MAX_BACKEND_RESPONSE_BYTES,
         maxStreamMs: settings.CORTEX_BACKEND_MAX_STREAM_MS,
         listChanged: (kinds) => this.changed(backend.id, kinds),

@@ -22,6 +22,8 @@ export interface Backend {
   readonly timeoutMs: number;
   /** For the catalogue alone; undefined when none is configured. */
   readonly technicalToken: string | undefined;
+  /** The catalogue is asked for with a token that the issuer gives to Cortex itself. */
+  readonly machineIdentity?: true;
   /** With which the backend itself may report events; undefined: it may not. */
   readonly eventToken: string | undefined;
   readonly tokenMode: TokenMode;
