@@ -63,7 +63,13 @@ const modern = async (method: string, { headers = {}, query = '' }: How) => {
 const legacy = async (method: string, { headers = {}, query = '' }: How) =>
   (await rawClient(edge.origin, token).ask({ path: `/mcp${query}`, headers, body: rpc(method, {}) })).json.result;
 
-const BUILTINS = ['whoami', 'list_cortex_resources', 'read_cortex_resource'];
+const BUILTINS = [
+  'whoami',
+  'list_cortex_resources',
+  'read_cortex_resource',
+  'report_missing_capability',
+  'list_cortex_tickets',
+];
 
 describe.each([
   ['2026-07-28', modern],
@@ -112,6 +118,7 @@ describe.each([
 
     it('gives of each tool a line, and of the built-ins all, find_tools among them', async () => {
       const all = await tools(search);
+      expect(all.slice(0, 6).map(({ name }) => name)).toEqual([...BUILTINS, 'find_tools']);
       const docs = all.filter(({ name }) => name.startsWith('docs_'));
       expect(docs[0]).toEqual({
         name: 'docs_read',

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { connectionSettings } from '../mcp/call-meta.js';
 import { headerValue, type RpcId } from '../mcp/envelope.js';
 import { HttpRefusal, type ClientSaid, type EdgeCore, type HttpExchange, type LegacyRevision } from '../seams.js';
 import type { Settings } from '../settings.js';
@@ -69,7 +70,7 @@ export class HttpSse {
         subscriptions: [],
       });
       stream.onClose(() => this.#sessions.delete(id));
-      stream.send('endpoint', `/messages?sessionId=${id}`);
+      stream.send('endpoint', `/messages?sessionId=${id}${connectionSettings(exchange.req.url)}`);
     }
     core.recordRequest(exchange, {
       method: 'GET',

@@ -150,6 +150,18 @@ describe('HTTP+SSE', () => {
     stream.close();
   });
 
+  it('keeps the settings of the URL that it was opened with', async () => {
+    const stream = await raw.stream({ method: 'GET', path: '/sse?mode=search&backends=&schema=a%26b&sessionId=mine' });
+    await eventually(() => stream.events.length > 0);
+    const path = String(stream.events[0]);
+    expect(path).toMatch(/^\/messages\?sessionId=[0-9a-f-]{36}&backends=&mode=search&schema=a%26b$/);
+    await raw.ask({ path: path.replace('a%26b', 'basic'), body: rpc(1, 'tools/list') });
+    const { result } = (await answered(stream, 1)) as { result: { tools: { name: string }[] } };
+    const names = result.tools.map(({ name }) => name);
+    expect([names.includes('find_tools'), names.includes('sample_echo')]).toEqual([true, false]);
+    stream.close();
+  });
+
   it.each([
     ['2025-06-18', '2025-06-18'],
     ['2099-01-01', '2024-11-05'],

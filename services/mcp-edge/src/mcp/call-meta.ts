@@ -43,12 +43,25 @@ export function clientSaid({ meta, params }: Pick<ModernRequest, 'meta' | 'param
   };
 }
 
+const SETTINGS = ['backends', 'mode', 'schema'] as const;
+
+/** What of a URL is fixed for its connection, to be written behind the query of another one: HTTP+SSE has one for its messages. */
+export function connectionSettings(url = ''): string {
+  const query = queryOf(url);
+  return SETTINGS.map((name) => [name, query?.get(name)] as const)
+    .flatMap(([name, value]) => (typeof value === 'string' ? [`&${name}=${encodeURIComponent(value)}`] : []))
+    .join('');
+}
+
+const queryOf = (url: string): URLSearchParams | undefined =>
+  url.includes('?') ? new URLSearchParams(url.slice(url.indexOf('?') + 1)) : undefined;
+
 /**
  * How the client asked for its list: by headers, or fixed for a connection in the URL; a header wins (gateway, sections 13.8 and 21). `info`
  * is what it says of itself.
  */
 export function listOptions(headers: IncomingHttpHeaders, url = '', info?: unknown): ListOptions {
-  const query = url.includes('?') ? new URLSearchParams(url.slice(url.indexOf('?') + 1)) : undefined;
+  const query = queryOf(url);
   const ids = headerValue(headers, 'x-cortex-backends') ?? query?.get('backends') ?? undefined;
   const mode = headerValue(headers, 'x-cortex-tool-mode') ?? query?.get('mode') ?? undefined;
   const schemas = headerValue(headers, 'x-cortex-schema-profile') ?? query?.get('schema') ?? undefined;
