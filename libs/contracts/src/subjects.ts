@@ -63,6 +63,8 @@ export const BUCKETS = {
   mcpSessions: { name: 'cortex_mcp_sessions', ttl_s: 86_400, writers: ['mcp-edge'] },
   rateLimit: { name: 'cortex_ratelimit', ttl_s: 120, writers: ['mcp-edge'] },
   idempotency: { name: 'cortex_idempotency', ttl_s: 86_400, writers: ['mcp-edge'] },
+  /** Who holds which exposed name. */
+  catalog: { name: 'cortex_catalog', ttl_s: 0, writers: ['mcp-edge'] },
 } as const satisfies Record<string, Bucket>;
 
 /**

@@ -1,4 +1,5 @@
 import { Sealer } from '@cortex/auth';
+import { BUCKETS } from '@cortex/contracts';
 import type { ServiceHost } from '@cortex/service-kit';
 import type { FastifyInstance } from 'fastify';
 import { createAuthenticator } from './auth/authenticator.js';
@@ -14,6 +15,7 @@ import { PreparedLists } from './catalog/lists.js';
 import type { EdgeEnvironment } from './config.js';
 import { addExplainRoute } from './explain/route.js';
 import { BackendEvents } from './federation/events.js';
+import { NameClaims } from './federation/claims.js';
 import { Federation } from './federation/federation.js';
 import { DefinitionStore } from './federation/integrity/definition-store.js';
 import { IntegrityDesk } from './federation/integrity/desk.js';
@@ -140,6 +142,12 @@ export class Edge {
       readSchemas,
       schemas,
       roundTrips,
+      claims: new NameClaims({
+        bucket: bus.kv(BUCKETS.catalog.name),
+        backends,
+        max: settings.CORTEX_TOOL_NAME_MAX,
+        log,
+      }),
       machine: machineOf(settings, log),
     }));
     const { name, version } = serverInfo(settings);

@@ -5,6 +5,7 @@ import { callId } from '../calls/ids.js';
 import type { EdgeTool } from '../catalog/edge-tool.js';
 import type { EdgeMetrics } from '../metrics.js';
 import { cancelledByCaller, type EdgeLog } from '../seams.js';
+import type { NameClaims } from './claims.js';
 import { BackendClient, type PendingAnswer } from './client.js';
 import type { ReadSchemas } from './declarations.js';
 import type { MachineIdentity } from './machine-identity.js';
@@ -40,6 +41,7 @@ export interface FederationOptions {
   readonly readSchemas: ReadSchemas;
   readonly schemas: HeldToSchemas;
   readonly roundTrips: RoundTrips;
+  readonly claims: NameClaims;
   /** Set where the issuer knows Cortex as a client of its own. */
   readonly machine?: MachineIdentity | undefined;
 }
@@ -54,6 +56,8 @@ interface Running extends Bagged {
 }
 
 const JITTER = 0.1;
+/** Until the next try to read who holds which name. */
+const UNNAMED_MS = 1_000;
 /** How long an answer waits for the refresh that it asks for. */
 const PATIENCE_MS = 1_000;
 
@@ -69,6 +73,7 @@ export class Federation {
   readonly #resourceListeners = new Set<(uri: string) => void>();
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
+  #named = false;
   #asked: boolean;
   #refreshedAt: string | null = null;
 
@@ -184,7 +189,7 @@ export class Federation {
   async refresh(id?: string): Promise<void> {
     const shelves = id === undefined ? [...this.#shelves.values()] : [this.#shelfOf(id)];
     const measured = this.options.metrics.refreshSeconds.startTimer();
-    await Promise.all(shelves.map((shelf) => shelf.refresh()));
+    await Promise.all([...shelves.map((shelf) => shelf.refresh()), this.#readClaims()]);
     measured();
     this.#refreshedAt = new Date().toISOString();
     this.#publish();
@@ -236,18 +241,35 @@ export class Federation {
       this.#broken(error);
     }
     if (this.#stopped) return;
-    const interval = this.options.settings.CORTEX_REFRESH_INTERVAL_MS;
+    const interval = this.#named ? this.options.settings.CORTEX_REFRESH_INTERVAL_MS : UNNAMED_MS;
     const pause = interval * (1 + JITTER * (2 * Math.random() - 1));
     this.#timer = setTimeout(() => void this.#turn(), pause).unref();
   }
 
+  /** Before it is known who held which name nobody gets one: what is offered is not renamed a second later. */
+  async #readClaims(): Promise<void> {
+    if (this.#named) return;
+    try {
+      const held = await this.options.claims.read();
+      if (!this.#named) this.#offer.hold(held);
+      this.#named = true;
+    } catch (error) {
+      this.options.log.warn(
+        { err: error },
+        'the names that backends hold cannot be read now; nothing of them is offered',
+      );
+    }
+  }
+
   #publish(): void {
-    if (this.#stopped) return;
+    if (this.#stopped || !this.#named) return;
     const first = !this.#asked;
     this.#asked = [...this.#shelves.values()].every(({ healthy }) => healthy !== null);
     const { kinds, tools, changes } = this.#offer.update([...this.#shelves.values()]);
     if (kinds.has('tools') || (first && this.#asked)) this.options.catalog.setFederated(tools, !first);
     this.#tell(changes);
+    for (const { backend, healthy } of this.#shelves.values())
+      if (healthy === true) void this.options.claims.keep(backend, this.#offer.names);
     // What is there after a start is no change for anybody.
     if (kinds.size > 0 && !first) for (const listener of this.#offerListeners) listener(kinds);
   }

@@ -1,5 +1,6 @@
 import type { EdgeTool } from '../catalog/edge-tool.js';
 import type { EdgeLog } from '../seams.js';
+import type { Names, NamesByKind } from './claims.js';
 import { federatedEdgeTool } from './listing.js';
 import { assignNames, exposedName, type Named, type NameKind } from './names.js';
 import type { Shelf } from './shelf.js';
@@ -26,9 +27,7 @@ export interface OfferChange {
 /** What of a shelf is read here. */
 export type OnShelf = Pick<Shelf, 'backend' | 'healthy' | 'declared' | 'reviewed'>;
 
-/** Exposed names of one kind, by backend and original name. */
-type Names = ReadonlyMap<string, string>;
-const keyOf = (backend: string, original: string): string => `${backend}\n${original}`;
+const nameOf = (names: Names, { id }: Backend, original: string): string | undefined => names.get(id)?.get(original);
 
 /** What all backends together offer, under names that nobody else has. What did not change stays the same object. */
 export class FederatedOffer {
@@ -36,12 +35,22 @@ export class FederatedOffer {
   #tools: readonly EdgeTool[] = [];
   readonly #made = new WeakMap<DeclaredTool, EdgeTool>();
   readonly #items = new WeakMap<object, object>();
-  /** Of everything declared, offered now or not: an outage renames nothing. */
+  /** Of everything declared, offered now or not, and of what backends held that were not heard since the start: an outage renames nothing. */
   readonly #names: Record<NameKind, Names> = { tool: new Map(), prompt: new Map() };
   #collisions: ReadonlySet<string> = new Set();
   #seen: readonly unknown[] = [];
 
   constructor(private readonly options: OfferOptions) {}
+
+  get names(): NamesByKind {
+    return this.#names;
+  }
+
+  /** Names that were held before the start; ahead of the first update. */
+  hold({ tool, prompt }: NamesByKind): void {
+    this.#names.tool = tool;
+    this.#names.prompt = prompt;
+  }
 
   update(shelves: readonly OnShelf[]): OfferChange {
     // A refresh that met nothing new is not worked through, however many tools there are.
@@ -61,7 +70,7 @@ export class FederatedOffer {
     const tools = serving.flatMap((shelf) => this.#toolsOf(shelf, toolNames));
     const prompts = serving.flatMap(({ backend, reviewed }) =>
       reviewed.served.prompts.flatMap((item) => {
-        const exposed = promptNames.get(keyOf(backend.id, item.original));
+        const exposed = nameOf(promptNames, backend, item.original);
         return exposed === undefined ? [] : [this.#kept(item, { backend, exposed })];
       }),
     );
@@ -90,7 +99,7 @@ export class FederatedOffer {
   #toolsOf({ backend, reviewed, declared }: OnShelf, names: Names): EdgeTool[] {
     const { served, held, extraScopes } = reviewed;
     const make = (tool: DeclaredTool, hold?: Omit<HeldTool, 'tool'>): EdgeTool[] => {
-      const exposed = names.get(keyOf(backend.id, tool.original));
+      const exposed = nameOf(names, backend, tool.original);
       if (exposed === undefined) return [];
       const requiredScopes = [...new Set([tool.scope, ...(extraScopes?.get(tool.original) ?? [])])];
       const { replacedBy } = tool.deprecated ?? {};
@@ -105,7 +114,7 @@ export class FederatedOffer {
   }
 
   #exposedIn(backend: Backend, original: string, names: Names): string {
-    const known = names.get(keyOf(backend.id, original));
+    const known = nameOf(names, backend, original);
     return known ?? exposedName({ ...backend, kind: 'tool', original }, this.options.max);
   }
 
@@ -132,17 +141,20 @@ export class FederatedOffer {
 
   #nameAll(kind: NameKind, shelves: readonly OnShelf[], collisions: string[]): Names {
     const claims = this.#names[kind];
-    const wishes = shelves.flatMap(({ backend, declared }) =>
-      (kind === 'tool' ? declared.tools : declared.prompts).map(({ original }): Named => {
-        const claim = claims.get(keyOf(backend.id, original));
-        return { id: backend.id, prefix: backend.prefix, kind, original, claim };
-      }),
-    );
+    const wishes = shelves.flatMap(({ backend, declared, healthy }) => {
+      const { id, prefix } = backend;
+      const held = claims.get(id);
+      const originals = (kind === 'tool' ? declared.tools : declared.prompts).map(({ original }) => original);
+      // Whoever is away holds what it held, heard since the start or not.
+      const all = healthy === true || held === undefined ? originals : new Set([...originals, ...held.keys()]);
+      return [...all].map((original): Named => ({ id, prefix, kind, original, claim: held?.get(original) }));
+    });
     const { reserves, max } = this.options;
     // A prompt cannot be mistaken for a tool of ours.
     const assigned = assignNames(wishes, kind === 'tool' ? reserves : () => false, max);
     collisions.push(...assigned.collisions);
-    const names = new Map(assigned.named.map(({ item, exposed }) => [keyOf(item.id, item.original), exposed]));
+    const names = new Map<string, Map<string, string>>(shelves.map(({ backend }) => [backend.id, new Map()]));
+    for (const { item, exposed } of assigned.named) names.get(item.id)?.set(item.original, exposed);
     this.#names[kind] = names;
     return names;
   }
