@@ -150,6 +150,8 @@ export interface CallMeta {
   /** W3C, valid; `_meta` before header. */
   traceparent?: string;
   tracestate?: string;
+  /** W3C, for the backend alone. */
+  baggage?: string;
 }
 
 /** What a client says of itself, with each request or once for its session, and its answers to what it was asked before. Unverified. */

@@ -173,10 +173,12 @@ describe('what a backend is told of a call', () => {
     );
     expect(sent()?.traceparent).toContain('1'.repeat(32));
     expect(sent()?.tracestate).toBe('v=1');
-    await call('zoo_b', {}, { headers: { traceparent: trace('3') } });
+    await call('zoo_b', {}, { headers: { traceparent: trace('3') }, meta: { baggage: 'a=1,b=%20' } });
+    expect(sent()?.['baggage']).toBe('a=1,b=%20');
     expect(sent()?.traceparent).toContain('3'.repeat(32));
-    await call('zoo_b', {}, { meta: { traceparent: 'bogus\r\nx: 1' } });
+    await call('zoo_b', {}, { meta: { traceparent: 'bogus\r\nx: 1', baggage: 'a=1\r\nx: 1' } });
     expect(sent()?.traceparent).not.toContain('bogus');
+    expect(sent()?.['baggage']).toBeUndefined();
     expect(sent()?.['x']).toBeUndefined();
   });
 });

@@ -136,6 +136,7 @@ export class BackendClient {
       headers.push('x-cortex-idempotency-key', headerText(request.idempotencyKey));
     if (request.traceparent !== undefined) headers.push('traceparent', request.traceparent);
     if (request.tracestate !== undefined) headers.push('tracestate', headerText(request.tracestate));
+    if (request.baggage !== undefined) headers.push('baggage', request.baggage);
     const more = context === undefined ? '' : `,"context":${context}`;
     const body = `{"method":${JSON.stringify(method)},"params":${params}${more}}`;
     try {

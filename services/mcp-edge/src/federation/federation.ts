@@ -159,6 +159,7 @@ export class Federation {
       ...(meta.idempotency_key !== undefined && { idempotencyKey: meta.idempotency_key }),
       traceparent: ctx.traceparent,
       ...(meta.tracestate !== undefined && { tracestate: meta.tracestate }),
+      ...(meta.baggage !== undefined && { baggage: meta.baggage }),
       ...(tool.timeoutMs !== undefined && { timeoutMs: tool.timeoutMs }),
       ...(events !== undefined && { events }),
     });

@@ -162,6 +162,7 @@ export interface BackendRequest {
   readonly idempotencyKey?: string;
   readonly traceparent?: string;
   readonly tracestate?: string;
+  readonly baggage?: string;
   /** Instead of the backend's own. */
   readonly timeoutMs?: number;
   readonly events?: CallEvents;

@@ -5,6 +5,7 @@ import { fault, headerValue, isObject, META, type ModernRequest, RPC, type RpcFa
 
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 const TRACESTATE_LIMIT = 512;
+const BAGGAGE = /^[\t\x20\x21\x23-\x5b\x5d-\x7e]{1,8192}$/;
 /** Characters of a client's name that rules are compared with. */
 const MAX_CLIENT = 128;
 
@@ -19,6 +20,7 @@ export function callMeta(meta: unknown, headers: IncomingHttpHeaders): CallMeta 
   const traceparent = fromMeta ? (given.traceparent as string) : headerValue(headers, 'traceparent');
   const tracestate = fromMeta ? given.tracestate : headerValue(headers, 'tracestate');
   const traced = traceparent !== undefined && TRACEPARENT.test(traceparent);
+  const baggage = given.baggage ?? headerValue(headers, 'baggage');
   return {
     ...((typeof progress === 'string' || Number.isSafeInteger(progress)) && {
       progress_token: progress as string | number,
@@ -27,6 +29,7 @@ export function callMeta(meta: unknown, headers: IncomingHttpHeaders): CallMeta 
     ...(key !== undefined && { idempotency_key: typeof key === 'string' ? key : '' }),
     ...(traced && { traceparent }),
     ...(traced && typeof tracestate === 'string' && tracestate.length <= TRACESTATE_LIMIT && { tracestate }),
+    ...(typeof baggage === 'string' && BAGGAGE.test(baggage) && { baggage }),
   };
 }
 

@@ -218,6 +218,7 @@ export class Methods {
       requestId,
       ...(meta.traceparent !== undefined && { traceparent: meta.traceparent }),
       ...(meta.tracestate !== undefined && { tracestate: meta.tracestate }),
+      ...(meta.baggage !== undefined && { baggage: meta.baggage }),
       ...(events !== undefined && { events }),
     });
     cancel.onCancel = () => pending.abort();
