@@ -219,7 +219,7 @@ export class Edge {
       records,
       world: { settings, catalog, views: this.views, confirmation },
       idempotency: new Idempotency(bus, sealer, log),
-      local: new LocalTools(host, { catalog, modes, federation, methods, lists }),
+      local: new LocalTools(host, { catalog, modes, federation, methods, lists, instances: catalog.instances }),
       federation,
     }));
     addExplainRoute(this.admin, { settings, catalog, views: this.views, authenticator, limiter }, records);

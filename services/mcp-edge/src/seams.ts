@@ -10,6 +10,7 @@ import {
   type Principal,
   type WireError,
 } from '@cortex/contracts';
+import type { Instances } from './catalog/instances.js';
 import type { Federation } from './federation/federation.js';
 import type { CallEvents, FederatedTool } from './federation/types.js';
 import type { Methods } from './methods/methods.js';
@@ -290,6 +291,8 @@ export interface EdgeScope {
   /** The backends, for what is asked of them beside their tools. */
   readonly federation: Pick<Federation, 'shelves' | 'complete' | 'refreshedAt'>;
   readonly methods: Pick<Methods, 'serve' | 'resources'>;
+  /** Hears that a service ended which was asked something. */
+  readonly instances: Pick<Instances, 'hold'>;
   /** JSON text of a tool's definition as this request would get it in a list; undefined where it has no such form. */
   readonly definitionOf: (tool: CatalogTool) => string | undefined;
   /** Set by a handler that ends in questions to the client: they take the place of its result. */

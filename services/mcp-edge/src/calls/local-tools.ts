@@ -7,7 +7,7 @@ import type { CallContext } from './call-context.js';
 import type { Reply } from './dispatch.js';
 
 /** What the edge's own tools see of it, the same for every call. */
-export interface LocalWorld extends Pick<EdgeScope, 'catalog' | 'modes' | 'federation' | 'methods'> {
+export interface LocalWorld extends Pick<EdgeScope, 'catalog' | 'modes' | 'federation' | 'methods' | 'instances'> {
   readonly lists: Pick<PreparedLists, 'definitionOf'>;
 }
 

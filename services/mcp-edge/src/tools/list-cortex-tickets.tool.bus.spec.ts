@@ -142,6 +142,21 @@ describe('the list', () => {
     });
   });
 
+  it('is given without the ticket service where that is killed while it is asked', async () => {
+    const { promise, resolve } = Promise.withResolvers<object>();
+    desk.answers['list_gaps'] = () => promise;
+    theirs('own', { id: 'O-1' });
+    const listed = list();
+    await eventually(() => expect(desk.asked).toHaveLength(1));
+    // Nobody has given a sign of life for so long.
+    edge.edge.catalog.instances.expire(performance.now() + 60_000);
+    expect((await listed).structuredContent).toMatchObject({
+      sources: { cortex_local: { ok: false, error: expect.stringContaining('ticket ended while it was asked') } },
+      tickets: [{ id: 'O-1' }],
+    });
+    resolve({ tickets: [] });
+  });
+
   it('asks no backend of which the caller holds no scope', async () => {
     ours(local('gap_1', 1));
     expect(await ids({}, await edge.token({ scope: 'mcp:pub:use' }))).toEqual(['gap_1']);

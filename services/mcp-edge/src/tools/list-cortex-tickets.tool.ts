@@ -4,6 +4,7 @@ import { defineTool, limit, text, type ToolContext } from '@cortex/service-kit';
 import { z } from 'zod';
 import { toldBy } from '../federation/provenance.js';
 import type { Shelf } from '../federation/shelf.js';
+import { askTickets } from '../gaps/ask-tickets.js';
 import { ticketsOf } from '../gaps/backend-tickets.js';
 import { ownerOf, ownersFor } from '../gaps/owner.js';
 import { TicketJson } from '../gaps/ticket-json.js';
@@ -100,7 +101,7 @@ interface Asked {
 
 async function here(args: Record<string, unknown>, ctx: ToolContext): Promise<Asked> {
   try {
-    const { tickets } = await ctx.ask<{ tickets: LocalTicket[] }>(LIST, { mine: true, ...args });
+    const { tickets } = await askTickets<{ tickets: LocalTicket[] }>(ctx, LIST, { mine: true, ...args });
     return { source: HERE, outcome: { ok: true, count: tickets.length }, tickets: tickets.map(localTicket) };
   } catch (error) {
     // Without a place for what went wrong the whole answer would be lost for one source.

@@ -4,6 +4,7 @@ import { defineTool, text, type ToolContext } from '@cortex/service-kit';
 import { z } from 'zod';
 import { toldBy } from '../federation/provenance.js';
 import type { Shelf } from '../federation/shelf.js';
+import { askTickets } from '../gaps/ask-tickets.js';
 import { reportTo } from '../gaps/backend-tickets.js';
 import { CORTEX, ownerOf } from '../gaps/owner.js';
 import { edgeScope } from '../seams.js';
@@ -60,12 +61,17 @@ export const reportMissingCapability = defineTool({
   },
 });
 
+/** As the ticket service says it. */
+interface Filed {
+  ticketId: string;
+  deduplicated: boolean;
+  status: string;
+  told?: boolean;
+}
+
 async function fileHere(report: GapReport, ctx: ToolContext) {
   const { caller } = edgeScope(ctx);
-  const filed = await ctx.ask<{ ticketId: string; deduplicated: boolean; status: string; told?: boolean }>(REPORT, {
-    ...report,
-    caller: caller.caller_hash,
-  });
+  const filed = await askTickets<Filed>(ctx, REPORT, { ...report, caller: caller.caller_hash });
   const { ticketId, deduplicated, status, told } = filed;
   const ackMessage = deduplicated
     ? `This is ticket ${ticketId} already; it is ${status}. The platform team was not notified again.`
@@ -113,7 +119,7 @@ async function fileThere(owner: Shelf, report: GapReport, ctx: ToolContext) {
 /** The ticket is filed: whatever goes wrong here takes nothing back. */
 async function noted(ctx: ToolContext, report: object, backend: string, backend_ticket_id: string): Promise<boolean> {
   try {
-    return (await ctx.ask<{ told: boolean }>(NOTE, { ...report, backend, backend_ticket_id })).told;
+    return (await askTickets<{ told: boolean }>(ctx, NOTE, { ...report, backend, backend_ticket_id })).told;
   } catch (error) {
     if (isCortexError(error) && error.kind === 'cancelled') throw error;
     ctx.log.warn({ err: error, backend }, 'the platform team is not told of a blocking ticket of a backend');
