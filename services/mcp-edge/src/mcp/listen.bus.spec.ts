@@ -1,6 +1,6 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@cortex/testing';
-import { startEdge } from '../testing/edge-fixture.js';
+import { type EdgeFixture, startEdge } from '../testing/edge-fixture.js';
 import { listen } from '../testing/listen.js';
 
 const subscription = { 'io.modelcontextprotocol/subscriptionId': 'sub' };
@@ -47,6 +47,54 @@ describe('subscriptions/listen', () => {
     );
     expect([status, body.error.code]).toEqual([406, 406]);
   });
+});
+
+describe('what is asked of a listen stream', () => {
+  let edge: EdgeFixture;
+  beforeAll(async () => {
+    edge = await startEdge({ beside: [] });
+  });
+  afterAll(async () => edge[Symbol.asyncDispose]());
+  const both = { accept: 'application/json, text/event-stream' };
+  /** The first message of a stream that is left after it, or of an answer that is none. */
+  const first = async (params: Record<string, unknown>, id: string | number = 1) => {
+    const leave = new AbortController();
+    const found: { text?: string } = {};
+    const onText = (text: string): void => {
+      if (!text.includes('data: ') && !text.startsWith('{')) return;
+      found.text = text;
+      leave.abort();
+    };
+    const answer = await edge
+      .ask('subscriptions/listen', params, { id, headers: both, signal: leave.signal, onText })
+      .catch(() => undefined);
+    const line = found.text?.split('\n').find((part) => part.startsWith('data: '));
+    return { status: answer?.status ?? 200, message: JSON.parse(line?.slice(6) ?? found.text ?? '') };
+  };
+
+  it('is named, and what nobody can be told is left out of what is acknowledged', async () => {
+    const { message } = await first({
+      notifications: { toolsListChanged: true, resourceSubscriptions: ['cortex://architecture', 'none://x'] },
+    });
+    expect(message).toMatchObject({ method: 'notifications/subscriptions/acknowledged' });
+    expect(message.params.notifications).toEqual({
+      toolsListChanged: true,
+      resourceSubscriptions: ['cortex://architecture'],
+    });
+  });
+
+  it.each([7, '7'])('comes with the id of the request in its own type: %j', async (id) => {
+    const { message } = await first({ notifications: { toolsListChanged: true } }, id);
+    expect(message.params._meta).toEqual({ 'io.modelcontextprotocol/subscriptionId': id });
+  });
+
+  it.each([[{}], [{ notifications: 'all' }], [{ notifications: { resourceSubscriptions: 'x' } }]])(
+    'is an error of the parameters where it is %j',
+    async (params) => {
+      const { message } = await first(params);
+      expect(message.error).toMatchObject({ code: -32602 });
+    },
+  );
 });
 
 it('a stop lets a call under way end, and turns new ones away', async () => {
