@@ -4,13 +4,14 @@ import { Client, StreamableHTTPClientTransport as ModernTransport } from '@model
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { breakingLine } from '../testing/breaking-line.js';
 import { startEdge, type EdgeFixture } from '../testing/edge-fixture.js';
 import { ran, sampleService, seen } from '../testing/sample-tools.js';
 
 let edge: EdgeFixture;
 let headers: Record<string, string>;
 beforeAll(async () => {
-  edge = await startEdge({ beside: [sampleService] });
+  edge = await startEdge({ beside: [sampleService], env: { CORTEX_SSE_RETRY_MS: '50' } });
   headers = { Authorization: `Bearer ${await edge.token()}` };
 });
 afterAll(async () => edge[Symbol.asyncDispose]());
@@ -60,6 +61,37 @@ describe('the SDK v1 client (2025-11-25)', () => {
     give.abort();
     await expect(call).rejects.toThrow('aborted');
     await eventually(() => seen.cancelled.has('v1'));
+    await client.close();
+  });
+});
+
+describe('a call whose connection breaks has its answer all the same, and runs once', () => {
+  const call = { name: 'sample_slow', arguments: { ms: 3_000, mark: 'cut' } };
+
+  it('P12 with the SDK v1 client', async () => {
+    await using line = await breakingLine(edge.origin);
+    const client = new OldClient(info);
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL(`${line.origin}/mcp`), { requestInit: { headers } }),
+    );
+    const before = ran('sample_slow');
+    let cuts = 0;
+    const onresumptiontoken = () => void (cuts++ < 2 && line.cut());
+    const answer = await client.callTool(call, undefined, { onresumptiontoken });
+    expect([answer.structuredContent, ran('sample_slow') - before, cuts]).toEqual([{ mark: 'cut' }, 1, 4]);
+    await client.close();
+  });
+
+  it('P12 with the SDK v2 client', async () => {
+    await using line = await breakingLine(edge.origin);
+    const client = new Client(info);
+    await client.connect(new ModernTransport(new URL(`${line.origin}/mcp`), { requestInit: { headers } }));
+    expect(client.getProtocolEra()).toBe('legacy');
+    const before = ran('sample_slow');
+    let cuts = 0;
+    const onresumptiontoken = () => void (cuts++ < 2 && line.cut());
+    const answer = await client.callTool(call, { onresumptiontoken });
+    expect([answer.structuredContent, ran('sample_slow') - before, cuts]).toEqual([{ mark: 'cut' }, 1, 4]);
     await client.close();
   });
 });

@@ -1,5 +1,5 @@
 import { isToken, toWireError, type Outcome } from '@cortex/contracts';
-import { callList, callMeta, listFault, listOptions } from '../mcp/call-meta.js';
+import { callList, callMeta, listFault, listOptions, traceIdOf } from '../mcp/call-meta.js';
 import { RPC } from '../mcp/envelope.js';
 import { Relay } from '../methods/relay.js';
 import { type Method as OtherMethod, METHODS, type MethodFault } from '../methods/types.js';
@@ -175,7 +175,10 @@ export function createDispatch(
       ...(session !== undefined && isToken(session) && { mcp_session_id: session }),
       transport,
       result_bytes: failed ? 0 : reply.result.length,
-      ...(method === 'tools/list' && { tools_listed: core.catalog.visible(exchange.caller).length }),
+      trace_id: traceIdOf(params['_meta'], exchange.headers),
+      ...core.methods.attribution({ method, params }),
+      ...(method === 'tools/list' &&
+        !failed && { listed: { list: reply.result, options: listOptions(exchange.headers, exchange.req.url) } }),
     });
   }
 

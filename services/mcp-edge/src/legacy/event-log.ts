@@ -53,9 +53,9 @@ export class EventLog {
   }
 
   /** The newest event of a stream, null when none is kept. */
-  async newest(session: string, stream: string): Promise<LoggedEvent | null> {
+  async newest(session: string, stream: string): Promise<Omit<LoggedEvent, 'data'> | null> {
     const message = await this.bus.direct.last(SSE_STREAM, subjects.sse(session, stream));
-    return message && this.#whole(message);
+    return message && own(message);
   }
 
   /** What is kept of a stream from a position in the log on, oldest first. */
@@ -89,12 +89,15 @@ export class EventLog {
 
   /** Null for what is no event of ours. */
   async #whole(message: StoredMessage): Promise<LoggedEvent | null> {
-    const event = message.copied ? null : read(message);
+    const event = own(message);
     if (event === null) return null;
     const blob = unpacked(message.headers?.get(BLOB)) as BlobRef | undefined;
     return { ...event, data: Buffer.from(blob ? await this.bus.blobs.get(blob) : message.data) };
   }
 }
+
+/** Null for what was not published here. */
+const own = (message: StoredMessage): Omit<LoggedEvent, 'data'> | null => (message.copied ? null : read(message));
 
 function read({ headers }: Pick<BusMessage, 'headers'>): Omit<LoggedEvent, 'data'> | null {
   const n = Number(headers?.get(N) || Number.NaN);

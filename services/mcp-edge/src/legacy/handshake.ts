@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { serverInfo } from '../http/server-card.js';
 import { isObject } from '../mcp/envelope.js';
 import type { EdgeCore, LegacyRevision } from '../seams.js';
@@ -13,6 +14,9 @@ const CAPABILITIES = {
   logging: {},
   completions: {},
 };
+
+/** A name of these capabilities: the same in every release that offers the same. */
+export const OFFERED = hash('sha256', JSON.stringify(CAPABILITIES), 'hex').slice(0, 16);
 
 export interface Hello {
   protocol_version: LegacyRevision;

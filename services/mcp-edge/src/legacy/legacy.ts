@@ -6,6 +6,7 @@ import { Connections, type LegacyMetrics } from './connections.js';
 import { createDispatch } from './dispatch.js';
 import { EventLog } from './event-log.js';
 import { GetStreams } from './get-streams.js';
+import { OFFERED } from './handshake.js';
 import { HttpSse } from './http-sse.js';
 import { Listeners } from './listeners.js';
 import { Questions } from './questions.js';
@@ -41,7 +42,7 @@ export function createLegacy({ core, settings, bus, metrics, lives, scopeChallen
   const resumption = new Resumption({ ...shared, connections, instance, lives });
   const gets = new GetStreams({ ...shared, resumption });
   const dispatch = createDispatch(core, log);
-  const sessions = new SessionStore(bus);
+  const sessions = new SessionStore(bus, OFFERED);
   const questions = new Questions(settings.CORTEX_INPUT_TIMEOUT_MS);
   const streamable = new Streamable({
     core,

@@ -13,7 +13,7 @@ export class Replay {
   #seq = 1;
   /** The newest event that was heard of. */
   #heard = 0;
-  #reading: Promise<void> | undefined;
+  #reading: Promise<boolean> | undefined;
   #again = false;
   #call: Call | undefined;
   readonly #stop: () => void;
@@ -58,11 +58,14 @@ export class Replay {
     return this.#call;
   }
 
-  /** Reads what the log has and the connection has not. Resolves when there is no more, whatever went wrong. */
-  catchUp(): Promise<void> {
+  /** Reads what the log has and the connection has not. False when the log cannot be read; never rejects. */
+  catchUp(): Promise<boolean> {
     this.#again = true;
     this.#reading ??= this.#read()
-      .catch((error: unknown) => this.tell('warn', 'a stream cannot be read from the log just now', { error }))
+      .catch((error: unknown) => {
+        this.tell('warn', 'a stream cannot be read from the log just now', { error });
+        return false;
+      })
       .finally(() => (this.#reading = undefined));
     return this.#reading;
   }
@@ -80,15 +83,18 @@ export class Replay {
     else void this.catchUp();
   }
 
-  async #read(): Promise<void> {
+  async #read(): Promise<boolean> {
     while (this.#again && this.open) {
       this.#again = false;
       for await (const event of this.log.from(this.session, this.position.stream, this.#seq)) {
         this.#seq = event.seq + 1;
-        if (!this.open) return;
         this.#write(event);
+        // The log is faster than any client.
+        await this.connection.taken();
+        if (!this.open) break;
       }
     }
+    return true;
   }
 
   #write({ n, data, last, call }: LoggedEvent): void {

@@ -110,7 +110,7 @@ describe('another process than the one that began a stream', () => {
   it.each([
     [
       'tools/call',
-      { isError: true, content: [{ text: expect.stringContaining('whether it took effect is unknown') }] },
+      { isError: true, content: [{ text: expect.stringContaining('whether the call took effect is unknown') }] },
     ],
     ['resources/read', undefined],
   ])(
@@ -131,6 +131,19 @@ describe('another process than the one that began a stream', () => {
       expect(calls.backend.asked.slice(asked).filter(({ method: one }) => one === 'work')).toEqual([]);
     },
   );
+
+  it('P14 says how many events are no longer kept', async () => {
+    const session = await calls.open(raw);
+    const log = new EventLog(await edge.nats.busAs('mcp-edge'));
+    const stream = 'afedcba9876543210';
+    const call = { owner: 'killed', id: 1, method: 'tools/call' };
+    const data = Buffer.from('{"jsonrpc":"2.0","method":"notifications/message","params":{}}');
+    for (let n = 1; n <= 1004; n++) await log.append(session, stream, { n, data, last: n === 1004, call });
+    const again = await listen(raw, session, `${stream}-0`);
+    await eventually(() => again.ended);
+    expect(again.text).toContain('\n\n: 4 events before this one are no longer kept\n\nid:');
+    expect(numbersOf(again)).toEqual([0, ...Array.from({ length: 1000 }, (_, i) => i + 5)]);
+  });
 
   it('P14 reads the notifications from the log, and goes on with them', async () => {
     await using other = await replica();

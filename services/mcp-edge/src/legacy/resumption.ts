@@ -99,8 +99,7 @@ export class Resumption {
   async #look(replay: Replay): Promise<void> {
     const { call } = replay;
     if (call === undefined || this.#writerLives(replay)) return;
-    await replay.catchUp();
-    if (!replay.open) return;
+    if (!(await replay.catchUp()) || !replay.open) return;
     const { log, tell } = this.parts;
     const data = responseBytes(call.id, lost(call.method));
     await log
@@ -131,8 +130,8 @@ export function endAfter(
 
 /** It may have run to its end, or not at all. */
 function lost(method: string): Reply {
-  const text = 'The server that ran this stopped in the middle';
+  const text = 'The answer was lost because the server that made it stopped';
   if (method !== 'tools/call') return errorOf(RPC.internal, `${text}; send the request again`);
-  const advice = 'and whether it took effect is unknown; look before you repeat it';
+  const advice = 'and whether the call took effect is unknown; look before you repeat it';
   return resultOf({ content: [{ type: 'text', text: `${text}, ${advice}` }], isError: true });
 }

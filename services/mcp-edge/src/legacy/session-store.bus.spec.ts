@@ -21,7 +21,7 @@ const hello = {
   client_capabilities: { roots: {} },
   client_info: { name: 'c' },
 } as const;
-const store = () => new SessionStore(bus, () => now);
+const store = (offered = 'these') => new SessionStore(bus, offered, () => now);
 const idOf = async (name: string, sessions = store()) => (await sessions.create(who(name), hello))?.id ?? '';
 
 describe('a session', () => {
@@ -54,6 +54,12 @@ describe('a session', () => {
     expect(await store().get(who('carol'), id)).toMatchObject({ log_level: 'error' });
     now += 86_400_000;
     expect(await store().get(who('carol'), id)).toBeNull();
+  });
+
+  it('P06 is over for a release that offers something else, so that its client hears of it', async () => {
+    const id = await idOf('erin');
+    expect(await store('these and more').get(who('erin'), id)).toBeNull();
+    expect(await store().get(who('erin'), id)).not.toBeNull();
   });
 
   it('is refused when the client says too much of itself', async () =>

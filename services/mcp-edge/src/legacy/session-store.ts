@@ -12,6 +12,8 @@ export interface SessionRecord {
   protocol_version: LegacyRevision;
   client_capabilities: Json;
   client_info: Json;
+  /** Which capabilities its client was told. */
+  offered: string;
   log_level?: string;
   /** URIs of which the client wants to be told changes. */
   subscriptions?: readonly string[];
@@ -40,6 +42,8 @@ export class SessionStore {
 
   constructor(
     private readonly bus: Bus,
+    /** What is offered now. A session that was told something else is over: its client has to hear of it in a new handshake. */
+    private readonly offered: string,
     private readonly now: () => number = Date.now,
   ) {
     this.#kv = bus.kv(BUCKETS.mcpSessions.name);
@@ -51,7 +55,8 @@ export class SessionStore {
     said: Pick<SessionRecord, 'protocol_version' | 'client_capabilities' | 'client_info'>,
   ): Promise<SessionRecord | null> {
     const created_at = new Date(this.now()).toISOString();
-    const record: SessionRecord = { id: randomUUID(), caller_hash: caller.caller_hash, ...said, created_at };
+    const { caller_hash } = caller;
+    const record: SessionRecord = { id: randomUUID(), caller_hash, ...said, offered: this.offered, created_at };
     const text = JSON.stringify(record);
     if (Buffer.byteLength(text) > RECORD_LIMIT) return null;
     await this.#kv.create(keyOf(caller, record.id), text);
@@ -59,7 +64,7 @@ export class SessionStore {
     return record;
   }
 
-  /** Null for an id that is unknown, expired or another caller's. */
+  /** Null for an id that is unknown, expired, another caller's, or of a session whose client was told of other capabilities. */
   async get(caller: CallerContext, id: string): Promise<SessionRecord | null> {
     return (await this.#read(caller, id))?.record ?? null;
   }
@@ -93,8 +98,8 @@ export class SessionStore {
     // A replica of the bucket may lag behind the answer that told the client its session: ask the leader before a no.
     const entry = (await this.#kv.get(key)) ?? (await this.#fromLeader(key));
     const record = entry?.json<SessionRecord>();
-    const alive = record && Date.parse(record.created_at) + LIFE_MS > this.now();
-    return alive ? { record } : null;
+    const young = record && Date.parse(record.created_at) + LIFE_MS > this.now();
+    return young && record.offered === this.offered ? { record } : null;
   }
 
   async #fromLeader(key: string) {

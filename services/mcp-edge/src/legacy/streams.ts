@@ -64,6 +64,19 @@ export class EventStream {
     this.#write(`: ${text}\n\n`);
   }
 
+  /** Resolves when the client has taken what was sent, or is gone. */
+  async taken(): Promise<void> {
+    const { res } = this;
+    if (!this.open || !res.writableNeedDrain) return;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        res.off('drain', done).off('close', done);
+        resolve();
+      };
+      res.on('drain', done).on('close', done);
+    });
+  }
+
   keepAlive(everyMs: number): void {
     // What is unread keeps a connection as alive as it is.
     if (!this.open || this.res.writableLength > 0 || this.now() - this.#lastWrite < everyMs) return;
