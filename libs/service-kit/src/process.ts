@@ -9,7 +9,7 @@ import type { DestinationStream, Logger } from 'pino';
 import { readConfig } from './config.js';
 import { HealthRegistry } from './health.js';
 import { ServiceHost } from './host.js';
-import { standardOutput, type Lines } from './lines.js';
+import { LineWriter, type Lines } from './lines.js';
 import { createLog, nestLog } from './log.js';
 import { Metrics } from './metrics.js';
 import { opsRoutes, type OpsRoutes } from './ops.js';
@@ -53,6 +53,7 @@ export interface RunningProcess {
   stop(): Promise<void>;
 }
 
+const STDOUT = 1;
 /** The same in the sources and in the build: both lie one folder below. */
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string;
@@ -69,7 +70,7 @@ export async function startProcess(services: readonly Runnable[], options: RunOp
   );
   const { shared, secrets } = parsed;
   const log = createLog(shared.CORTEX_LOG_LEVEL, options.logTo);
-  const lines = options.linesTo ?? standardOutput();
+  const lines = options.linesTo ?? new LineWriter(STDOUT);
   const telemetry = await startTelemetry(shared, version);
   const health = new HealthRegistry();
   const metrics = new Metrics();
@@ -107,7 +108,7 @@ export async function startProcess(services: readonly Runnable[], options: RunOp
     await Promise.allSettled([...started.map(({ host }) => host), ...unstarted].map((host) => host.close()));
     opsServer?.closeAllConnections();
     opsServer?.close();
-    lines.flush();
+    await lines.end();
     await telemetry.shutdown().catch((error: unknown) => log.warn({ err: error }, 'the last spans were not sent'));
   };
 

@@ -126,7 +126,7 @@ export async function startService(service: Startable, options: StartOptions = {
         ...options.env,
       },
       logTo: { write: (line: string) => void log.push(line.trimEnd()) },
-      linesTo: { write: (line) => void lines.push(line), dropped: 0, flush: () => undefined },
+      linesTo: { write: (line) => void lines.push(line), dropped: 0, end: () => Promise.resolve() },
     });
     owned.unshift({ [Symbol.asyncDispose]: () => running.stop() });
     if (options.ready !== false) await within(30_000, running.ready, log);

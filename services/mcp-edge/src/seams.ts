@@ -331,9 +331,15 @@ export interface RequestNote {
   error_code?: string;
   protocol_version?: string;
   mcp_session_id?: string;
-  transport?: 'http' | 'sse' | 'loopback';
+  transport?: 'http' | 'sse' | 'loopback' | 'bus';
   result_bytes: number;
-  tools_listed?: number;
+  /** Of the caller's own trace. */
+  trace_id?: string;
+  /** The backend that it was for, and the scope that let it through. */
+  target_app?: string;
+  scope_used?: string;
+  /** Of `tools/list` alone: the list, and how it was asked for. */
+  listed?: { list: Buffer; options: ListOptions };
 }
 export type RecordRequest = (exchange: HttpExchange, note: RequestNote) => void;
 
@@ -375,7 +381,7 @@ export interface EdgeCore {
   readonly listTools: ListTools;
   readonly renderResult: RenderResult;
   readonly catalog: CatalogReader;
-  readonly methods: Pick<Methods, 'serve' | 'toolPage' | 'knows' | 'view'>;
+  readonly methods: Pick<Methods, 'serve' | 'toolPage' | 'knows' | 'view' | 'attribution'>;
   /** Changes of what backends offer. */
   readonly offers: Pick<Federation, 'onChange' | 'onResourceUpdated'>;
   readonly recordRequest: RecordRequest;

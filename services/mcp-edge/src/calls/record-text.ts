@@ -1,14 +1,27 @@
+import { escapeHidden } from '@cortex/service-kit/log';
 import { type Outcome, subjects, type WireError } from '@cortex/contracts';
 import type { EdgeTool } from '../catalog/edge-tool.js';
-import type { CallerContext } from '../seams.js';
+import { sizeOf } from '../catalog/list-size.js';
+import type { CallerContext, HttpExchange, RequestNote } from '../seams.js';
 import type { CallContext } from './call-context.js';
-import { isoNow } from './ids.js';
+import { callId, isoNow } from './ids.js';
 import { keyedHash } from './keyed-hash.js';
 
 const SELF = 'mcp-edge';
 /** Calls of tools that do not exist share one subject: their names come from outside. The record holds the name. */
 const UNKNOWN_TOOL = '_unknown';
 const MAX_NAME = 256;
+
+/** Who asked; an operator and a timer ask without a caller's token. */
+export type RecordedCaller = Pick<
+  CallerContext,
+  'sub' | 'client_id' | 'session' | 'role' | 'pool' | 'email' | 'dev_bypass'
+>;
+
+/** Who asked and when. */
+export interface RecordedRequest extends Pick<HttpExchange, 'started' | 'request_id' | 'headers'> {
+  readonly caller: RecordedCaller;
+}
 
 /** How a call ended, for its record. */
 export interface Ending {
@@ -32,7 +45,7 @@ interface CallerPart {
 export class RecordText {
   /** First 16 hex digits of HMAC-SHA-256. */
   readonly hash: (text: string) => string;
-  readonly #callers = new WeakMap<CallerContext, CallerPart>();
+  readonly #callers = new WeakMap<RecordedCaller, CallerPart>();
   readonly #tools = new WeakMap<EdgeTool, { begin: string; end: string; subject: string }>();
 
   constructor(
@@ -57,8 +70,7 @@ export class RecordText {
 
   finished(ctx: CallContext, fields: string, ending: Ending): string {
     const { caller, revision, origin, mcp_session_id, request_id } = ctx.input;
-    const duration = Math.round((performance.now() - ctx.started) * 1000) / 1000;
-    const always = `"finished_at":"${isoNow()}","outcome":"${ending.outcome}","classes":${ctx.classes.length === 0 ? '[]' : JSON.stringify(ctx.classes)},"duration_ms":${duration},"result_bytes":${ending.result_bytes},"protocol_version":"${revision}","replica":"${this.replica}","catalog_version":${this.catalogVersion()}`;
+    const always = `"finished_at":"${isoNow()}","outcome":"${ending.outcome}","classes":${ctx.classes.length === 0 ? '[]' : JSON.stringify(ctx.classes)},"duration_ms":${sinceThen(ctx.started)},"result_bytes":${ending.result_bytes},"protocol_version":"${revision}","replica":"${this.replica}","catalog_version":${this.catalogVersion()}`;
     const sometimes =
       member('error_kind', ending.error?.kind) +
       member('reason', ending.error?.reason) +
@@ -73,6 +85,32 @@ export class RecordText {
       member('mcp_session_id', mcp_session_id) +
       member('request_id', request_id);
     return `{"type":"ToolCallFinished","at":"${ctx.at}",${fields},${always}${this.#tool(ctx).end}${this.#caller(caller).end}${sometimes}}`;
+  }
+
+  /** Of a request that is no tool call. */
+  request({ caller, headers, started, request_id }: RecordedRequest, note: RequestNote): string {
+    const { method, era, outcome, transport = 'http', result_bytes, params } = note;
+    const part = this.#caller(caller);
+    const sometimes =
+      member('error_code', note.error_code) +
+      member('error_kind', note.error?.kind) +
+      member('reason', note.error?.reason) +
+      member('gate', note.gate) +
+      member('target_app', note.target_app) +
+      member('scope_used', note.scope_used) +
+      member('protocol_version', note.protocol_version) +
+      member('mcp_session_id', note.mcp_session_id) +
+      member('origin', headers.origin) +
+      member('trace_id', note.trace_id);
+    return `{"type":"RequestRecorded","call_id":"${callId()}","at":"${isoNow()}","method":${json(method.slice(0, MAX_NAME))},${part.begin},"params_hash":${this.#paramsHash(params)},"outcome":"${outcome}","duration_ms":${sinceThen(started)},"result_bytes":${result_bytes},"transport":"${transport}","era":"${era}","request_id":"${request_id}","replica":"${this.replica}","catalog_version":${this.catalogVersion()}${part.end}${listPart(note.listed)}${sometimes}}`;
+  }
+
+  /** What a client says of itself and of its trace is none of what it asks for. */
+  #paramsHash(params: unknown): string {
+    if (typeof params !== 'object' || params === null) return 'null';
+    const { _meta, ...asked } = params as { _meta?: unknown };
+    for (const _ in asked) return `"${this.hash(JSON.stringify(asked))}"`;
+    return 'null';
   }
 
   #tool({ tool, input }: CallContext): { begin: string; end: string; subject: string } {
@@ -97,7 +135,7 @@ export class RecordText {
     return part;
   }
 
-  #caller(caller: CallerContext): CallerPart {
+  #caller(caller: RecordedCaller): CallerPart {
     let part = this.#callers.get(caller);
     if (part === undefined) {
       const { sub, client_id, session, role, pool, email, dev_bypass } = caller;
@@ -115,6 +153,25 @@ export class RecordText {
   }
 }
 
-const inside = (fields: object): string => JSON.stringify(fields).slice(1, -1);
+/** A list's size in tokens is estimated as a quarter of its characters: what search mode and the filter of backends save is seen by it. */
+function listPart(listed: RequestNote['listed']): string {
+  const size = listed && sizeOf(listed.list);
+  if (listed === undefined || size === undefined) return '';
+  const { backends, search } = listed.options;
+  return `,"tools_listed":${size.tools},"tokens_estimate":${Math.ceil(size.characters / 4)}${member('backends_filter', backends?.join(','))}${member('tool_mode', search ? 'search' : undefined)}`;
+}
+
+/** Milliseconds, to the microsecond. */
+const sinceThen = (started: number): number => Math.round((performance.now() - started) * 1000) / 1000;
+
+/** The line on standard output that says what a record says: the same members, behind what makes it a line of the trail. */
+export function auditLine(record: string, outcome: Outcome, method?: string): string {
+  const named = method === undefined ? '' : `"method":"${method}",`;
+  return `{"_type":"cortex_audit",${named}"success":${outcome === 'succeeded'},${record.slice(1)}`;
+}
+
+/** Each text from outside passes one of these, so that a record steers no terminal that shows it (threat T88). */
+export const json = (value: unknown): string => escapeHidden(JSON.stringify(value));
+const inside = (fields: object): string => json(fields).slice(1, -1);
 const member = (name: string, value: string | undefined): string =>
-  value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`;
+  value === undefined ? '' : `,"${name}":${json(value)}`;

@@ -1,22 +1,19 @@
 import type { Bus } from '@cortex/bus';
+import type { Lines } from '@cortex/service-kit';
 import { AUTH_FAILURE_RECORD, isCortexError, REQUEST_RECORD, subjects } from '@cortex/contracts';
 import type { EdgeMetrics } from '../metrics.js';
-import type { CallerContext, EdgeLog, HttpExchange, RequestNote } from '../seams.js';
+import type { EdgeLog, RequestNote } from '../seams.js';
 import type { CallContext } from './call-context.js';
-import { callId } from './ids.js';
-import { type Ending, RecordText } from './record-text.js';
+import { callId, isoNow } from './ids.js';
+import { auditLine, type Ending, json, type RecordedCaller, type RecordedRequest, RecordText } from './record-text.js';
 
 const SELF = 'mcp-edge';
 const MAX_PENDING = 10_000;
 const FIRST_TRY_MS = 1_000;
 const PAUSE_MS = 100;
 const PROBE_MS = 1_000;
-const MAX_NAME = 256;
-
-/** Who asked and when; an operator asks without a caller's token. */
-export interface RecordedRequest extends Pick<HttpExchange, 'started' | 'request_id' | 'headers'> {
-  readonly caller: Pick<CallerContext, 'sub' | 'client_id' | 'session' | 'role' | 'pool' | 'dev_bypass'>;
-}
+/** The edge itself, when it looks whether records are taken again. */
+const PROBE: RecordedCaller = { sub: SELF, client_id: '', role: '', pool: '', email: '', dev_bypass: false };
 
 export interface RecordsOptions {
   bus: Bus;
@@ -26,6 +23,8 @@ export interface RecordsOptions {
   /** Name of this replica in the records. */
   replica: string;
   catalogVersion: () => number;
+  /** Where each record stands as a line too. */
+  lines: Lines;
 }
 
 /**
@@ -75,6 +74,7 @@ export class Records {
     const { bus } = this.options;
     const { fields, subject } = this.#shared(ctx);
     const body = this.text.finished(ctx, fields, ending);
+    this.#line(auditLine(body, ending.outcome, 'tools/call'));
     try {
       // No message id at the first try: it costs the broker more, and nearly every first try succeeds.
       await bus.publishAcked(subject, body, { timeoutMs: FIRST_TRY_MS });
@@ -101,33 +101,15 @@ export class Records {
     return false;
   }
 
+  /** A call that was refused before it ran because no record can be taken: there is the line alone. */
+  unrecorded(ctx: CallContext, ending: Ending): void {
+    this.#line(auditLine(this.text.finished(ctx, this.#shared(ctx).fields, ending), ending.outcome, 'tools/call'));
+  }
+
   /** One record of a request that is no tool call. Never delays or fails an answer. */
   request(exchange: RecordedRequest, note: RequestNote): void {
-    const { caller, headers } = exchange;
-    const { params, error, tools_listed, ...rest } = note;
-    const body = JSON.stringify({
-      type: 'RequestRecorded',
-      call_id: callId(),
-      at: new Date().toISOString(),
-      caller_sub: caller.sub,
-      client_id: caller.client_id,
-      session_id: caller.session?.sid,
-      params_hash: params === undefined ? null : this.text.hash(JSON.stringify(params)),
-      ...rest,
-      method: rest.method.slice(0, MAX_NAME),
-      transport: rest.transport ?? 'http',
-      error_kind: error?.kind,
-      reason: error?.reason,
-      duration_ms: rounded(performance.now() - exchange.started),
-      ...(tools_listed !== undefined && { tools_listed, tokens_estimate: Math.ceil(rest.result_bytes / 4) }),
-      caller_role: caller.role || undefined,
-      caller_pool: caller.pool || undefined,
-      origin: headers.origin,
-      dev_bypass: caller.dev_bypass || undefined,
-      request_id: exchange.request_id,
-      replica: this.options.replica,
-      catalog_version: this.options.catalogVersion(),
-    });
+    const body = this.text.request(exchange, note);
+    this.#line(auditLine(body, note.outcome));
     this.#publish(subjects.call(SELF, REQUEST_RECORD), body);
   }
 
@@ -141,18 +123,20 @@ export class Records {
     trace_id?: string | undefined;
   }): void {
     const { reason, ip, origin, request_id, trace_id } = fields;
-    const body = {
-      type: 'AuthenticationRefused',
+    const said = {
       call_id: callId(),
-      at: new Date().toISOString(),
+      at: isoNow(),
       reason,
       ip_hash: this.text.hash(ip),
       origin,
       request_id,
       trace_id,
     };
-    this.#publish(subjects.call(SELF, AUTH_FAILURE_RECORD), JSON.stringify(body));
+    this.#line(json({ _type: 'cortex_auth_failure', ...said }));
+    this.#publish(subjects.call(SELF, AUTH_FAILURE_RECORD), json({ type: 'AuthenticationRefused', ...said }));
   }
+
+  #line = (line: string): void => this.options.lines.write(line);
 
   #shared = (ctx: CallContext): { fields: string; subject: string } => (ctx.record ??= this.text.shared(ctx));
 
@@ -191,26 +175,15 @@ export class Records {
   }
 
   async #tryAgain(): Promise<void> {
-    const { bus, replica } = this.options;
+    const { bus } = this.options;
     if (this.#probing || !bus.up) return;
     this.#probing = true;
     try {
-      const body = {
-        type: 'RequestRecorded',
-        call_id: callId(),
-        at: new Date().toISOString(),
-        method: '_probe',
-        caller_sub: SELF,
-        client_id: '',
-        params_hash: null,
-        outcome: 'succeeded',
-        duration_ms: 0,
-        result_bytes: 0,
-        transport: 'bus',
-        era: 'modern',
-        replica,
-      };
-      await bus.publishAcked(subjects.call(SELF, REQUEST_RECORD), JSON.stringify(body), { timeoutMs: FIRST_TRY_MS });
+      const body = this.text.request(
+        { caller: PROBE, headers: {}, started: performance.now(), request_id: callId() },
+        { method: '_probe', era: 'modern', outcome: 'succeeded', result_bytes: 0, transport: 'bus' },
+      );
+      await bus.publishAcked(subjects.call(SELF, REQUEST_RECORD), body, { timeoutMs: FIRST_TRY_MS });
       this.#reopen();
     } catch (error) {
       this.options.log.debug({ error: (error as Error).message }, 'still no call records taken');
@@ -219,5 +192,3 @@ export class Records {
     }
   }
 }
-
-const rounded = (ms: number): number => Math.round(ms * 1000) / 1000;

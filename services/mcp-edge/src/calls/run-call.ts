@@ -245,8 +245,11 @@ export class CallPipeline {
       undefined,
       'call records cannot be stored now, so nothing was run',
       'try again in a moment',
-    );
-    return faultAnswer(ctx, error.toWire());
+    ).toWire();
+    const answer = faultAnswer(ctx, error);
+    const ending = { error, error_code: 'tool_error', result_bytes: answer.members.length };
+    this.options.records.unrecorded(ctx, { outcome: 'failed', ...ending });
+    return answer;
   }
 
   #unrecorded(ctx: CallContext): CallOutcome {

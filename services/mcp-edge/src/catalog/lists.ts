@@ -12,6 +12,7 @@ import {
 } from '../seams.js';
 import type { Catalog } from './catalog.js';
 import type { EdgeTool } from './edge-tool.js';
+import { listBytes } from './list-size.js';
 import { visibilityKey } from './visibility.js';
 
 /** Offered for calls always, listed only where the list is a short one. */
@@ -121,7 +122,7 @@ export class PreparedLists {
       family === 'm'
         ? `,"ttlMs":${ttl},"cacheScope":"private","resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":${this.serverInfo}${own && `,${own}`}}`
         : own && `,"_meta":{${own}}`;
-    return Buffer.from(`{"tools":[${tools.join(',')}]${tail}}`);
+    return listBytes(`{"tools":[${tools.join(',')}]${tail}}`, tools.length);
   }
 
   /** One definition in a profile and in the words of a family of revisions; undefined where it has no such form. */

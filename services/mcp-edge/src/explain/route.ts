@@ -15,7 +15,7 @@ const Question = z.strictObject({
 });
 
 /** In the records: whoever holds the secret, of whom nobody knows more. */
-const OPERATOR = { sub: 'operator', client_id: '', role: '', pool: '', dev_bypass: false };
+const OPERATOR = { sub: 'operator', client_id: '', role: '', pool: '', email: '', dev_bypass: false };
 
 /** `POST /api/admin/explain {tool, token, arguments?}` answers an `Explanation`. Each question leaves one record, without the token. */
 export function addExplainRoute(admin: AdminRoutes, world: ExplainWorld, records: Pick<Records, 'request'>): void {

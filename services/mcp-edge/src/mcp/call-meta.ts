@@ -33,6 +33,10 @@ export function callMeta(meta: unknown, headers: IncomingHttpHeaders): CallMeta 
   };
 }
 
+/** Of the trace that the caller says it is in; for records of requests, which have no span. */
+export const traceIdOf = (meta: unknown, headers: IncomingHttpHeaders): string | undefined =>
+  callMeta(meta, headers).traceparent?.slice(3, 35);
+
 /** What a request of the modern era says of its client: each one says it anew. */
 export function clientSaid({ meta, params }: Pick<ModernRequest, 'meta' | 'params'>): ClientSaid {
   const { [META.clientInfo]: info, [META.capabilities]: capabilities, [META.logLevel]: level } = meta;

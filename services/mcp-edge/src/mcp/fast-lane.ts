@@ -12,7 +12,7 @@ import {
 import { type Answers, rpcErrorText } from './answer.js';
 import type { Methods } from '../methods/methods.js';
 import { Relay } from '../methods/relay.js';
-import { callList, callMeta, clientSaid, listFault, listOptions } from './call-meta.js';
+import { callList, callMeta, clientSaid, listFault, listOptions, traceIdOf } from './call-meta.js';
 import { META, type ModernRequest, type RpcId } from './envelope.js';
 import type { LongAnswers, PendingAnswer } from './long-answers.js';
 import { callFault } from './param-headers.js';
@@ -43,8 +43,9 @@ export class FastLane {
   }
 
   #list(exchange: HttpExchange, { id, params, meta }: ModernRequest): void {
-    const { lists, methods, answers, recordRequest, catalog } = this.options;
-    const note = { method: 'tools/list', era: 'modern' as const, protocol_version: MODERN };
+    const { lists, methods, answers, recordRequest } = this.options;
+    const trace_id = traceIdOf(meta, exchange.headers);
+    const note = { method: 'tools/list', era: 'modern' as const, protocol_version: MODERN, params, trace_id };
     const options = listOptions(exchange.headers, exchange.req.url, meta[META.clientInfo]);
     const unknown = listFault(options, id);
     if (unknown !== undefined) {
@@ -64,7 +65,7 @@ export class FastLane {
       ...note,
       outcome: 'succeeded',
       result_bytes: result.length,
-      tools_listed: catalog.visible(exchange.caller).length,
+      listed: { list: result, options },
     });
   }
 

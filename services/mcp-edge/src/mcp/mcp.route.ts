@@ -24,7 +24,7 @@ import {
 } from '../seams.js';
 import type { Settings } from '../settings.js';
 import type { Answers } from './answer.js';
-import { callMeta } from './call-meta.js';
+import { traceIdOf } from './call-meta.js';
 import { classify, headerValue, RPC, type RpcFault } from './envelope.js';
 import { FastLane } from './fast-lane.js';
 import { dropRest, readMessage } from './read-message.js';
@@ -182,7 +182,7 @@ export class McpRoute {
       metrics.authFailures.inc({ reason: auth_reason });
       records.authFailure({
         reason: auth_reason,
-        trace_id: callMeta(undefined, req.headers).traceparent?.slice(3, 35),
+        trace_id: traceIdOf(undefined, req.headers),
         ip: door.front.clientIp(req),
         origin: req.headers.origin,
         request_id,

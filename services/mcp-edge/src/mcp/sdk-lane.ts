@@ -30,7 +30,7 @@ import type { Answers } from './answer.js';
 import type { Methods } from '../methods/methods.js';
 import { Relay } from '../methods/relay.js';
 import { type Method, METHODS } from '../methods/types.js';
-import { callList, callMeta, clientSaid, listFault, listOptions } from './call-meta.js';
+import { callList, callMeta, clientSaid, listFault, listOptions, traceIdOf } from './call-meta.js';
 import { META, type ModernRequest, RPC, type RpcFault } from './envelope.js';
 import { acceptsStream } from './fast-lane.js';
 import { instructionsText } from './instructions.js';
@@ -42,7 +42,7 @@ export interface SdkLaneOptions extends Watched {
   catalog: Catalog;
   lists: PreparedLists;
   runCall: RunCall;
-  methods: Pick<Methods, 'serve' | 'toolPage' | 'knows' | 'view'>;
+  methods: Pick<Methods, 'serve' | 'toolPage' | 'knows' | 'view' | 'attribution'>;
   answers: Answers;
   authenticator: Authenticator;
   recordRequest: RecordRequest;
@@ -316,6 +316,9 @@ export class SdkLane {
       method: request.method,
       era: 'modern',
       protocol_version: MODERN,
+      params: request.params,
+      trace_id: traceIdOf(request.meta, exchange.headers),
+      ...this.options.methods.attribution(request),
       outcome: failed ? 'failed' : 'succeeded',
       ...(failed && { error_code: String(code ?? status) }),
       result_bytes: bytes,

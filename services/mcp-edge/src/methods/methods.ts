@@ -8,6 +8,7 @@ import { wantsPerson } from '../federation/reach.js';
 import type { Backend, BackendAnswer } from '../federation/types.js';
 import { isObject, RPC } from '../mcp/envelope.js';
 import type { CallerContext, EdgeLog } from '../seams.js';
+import { type Attribution, attributionOf } from './attribution.js';
 import { completionAsked, completionOf } from './completion.js';
 import { contentsOf, ttlOf } from './contents.js';
 import { contextText } from './context.js';
@@ -80,6 +81,13 @@ export class Methods {
   resources(ask: Pick<MethodAsk, 'caller' | 'list'>): { resources: Json[]; resourceTemplates: Json[] } {
     const own = this.options.own.map(({ listing }) => listing);
     return { resources: [...own, ...this.#seen('resources', ask)], resourceTemplates: this.#seen('templates', ask) };
+  }
+
+  /** For the record of a request of these methods. */
+  attribution(asked: { method: string; params: Json }): Attribution {
+    const { federation, own } = this.options;
+    const isOwn = (uri: string): boolean => own.some((one) => one.uri === uri);
+    return attributionOf(asked, federation.current, federation.shelves.values(), isOwn);
   }
 
   /** Whether a caller may be told that this resource changed. */

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { listBytes } from '../catalog/list-size.js';
 import { membersOf, partsOf } from '../federation/json-text.js';
 import type { CallerContext } from '../seams.js';
 import type { Pages } from './pages.js';
@@ -17,7 +18,7 @@ export function pageOfTools(pages: Pages, list: Buffer, caller: CallerContext, c
   const { tools, rest, version } = partsOfList(list);
   const { items, nextCursor } = pages.page(tools, { method: 'tools/list', caller, version, cursor });
   const next = nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(nextCursor)}`;
-  return Buffer.from(`{"tools":[${items.join(',')}]${rest}${next}}`);
+  return listBytes(`{"tools":[${items.join(',')}]${rest}${next}}`, items.length);
 }
 
 /** Worked out once per list, which is kept for all who see the same. */
