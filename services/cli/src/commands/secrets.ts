@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, chownSync, lchownSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { secretFolders, type SecretFolders } from '../deploy/secrets.js';
 import { CliError, EXIT, messageOf } from '../exit.js';
@@ -28,19 +28,25 @@ export async function secrets(flags: Flags): Promise<void> {
       for (const [name, text] of Object.entries(files)) {
         const file = join(folder, name);
         writePrivate(file, text);
+        if (OF_ANOTHER_USER.includes(reader)) chmodSync(file, 0o444);
         if (owner !== undefined) chownSync(file, owner, owner);
       }
     }
-    if (owner !== undefined)
-      for (const path of [home.dir, join(home.dir, 'config'), home.secrets]) chownSync(path, owner, owner);
+    // Whoever runs the command line beside the services reads and writes the home.
+    if (owner !== undefined) chownTree(home.dir, owner);
   } catch (error) {
     throw new CliError(`--out ${flags.out} cannot be written (${messageOf(error)})`, EXIT.failed, { cause: error });
   }
   tell(`wrote the secrets of ${Object.keys(folders).join(', ')} to ${flags.out}`);
 }
 
+/** Servers that run under a user of their own image; nobody else has their folder. */
+const OF_ANOTHER_USER = ['postgres'];
+
+type Given = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
 /** Secrets that nobody can make here, such as that of a client at the identity provider. */
-function given(dir: string): SecretFolders {
+function given(dir: string): Given {
   const names = (path: string) => readdirSync(path, { withFileTypes: true });
   const readers = names(dir).filter((entry) => entry.isDirectory());
   return Object.fromEntries(
@@ -54,15 +60,19 @@ function given(dir: string): SecretFolders {
   );
 }
 
-const merged = (own: SecretFolders, more: SecretFolders): SecretFolders => {
-  const unknown = Object.keys(more).filter((reader) => own[reader] === undefined);
-  if (unknown.length > 0)
-    throw new CliError(
-      `--with has a folder ${unknown.join(', ')}; use some of ${Object.keys(own).join(', ')}`,
-      EXIT.usage,
-    );
+function merged(own: SecretFolders, more: Given): Given {
+  const unknown = Object.keys(more).filter((reader) => !Object.hasOwn(own, reader));
+  if (unknown.length > 0) {
+    const known = Object.keys(own).join(', ');
+    throw new CliError(`--with has a folder ${unknown.join(', ')}; use some of ${known}`, EXIT.usage);
+  }
   return Object.fromEntries(Object.entries(own).map(([reader, files]) => [reader, { ...files, ...more[reader] }]));
-};
+}
+
+function chownTree(dir: string, owner: number): void {
+  for (const name of ['', ...readdirSync(dir, { recursive: true, encoding: 'utf8' })])
+    lchownSync(join(dir, name), owner, owner);
+}
 
 function userId(text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);

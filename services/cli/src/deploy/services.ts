@@ -41,9 +41,8 @@ export const DEPLOYED: Readonly<Record<ServiceName, Deployed>> = {
   'remote-ops': {
     ...SMALL,
     ports: [{ name: 'devices', port: 3002, variable: 'CORTEX_CLIENT_PORT', host: 'CORTEX_CLIENT_HOST', public: true }],
-    // Results that are too large for an answer lie in its files for a week.
+    // Results that are too large for an answer lie in its files for a week; machines.json too.
     disk: true,
-    files: ['machines.json'],
   },
   waitpoint: SMALL,
   team: SMALL,

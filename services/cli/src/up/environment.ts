@@ -7,7 +7,8 @@ import { ownerSub } from '../token.js';
 /** Of our own environment a service gets what the system needs and what is a setting of Cortex; nothing else is inherited. */
 const SYSTEM = /^(PATH|HOME|USER|SHELL|TMPDIR|TZ|LANG|LC_.*|SSL_CERT_(FILE|DIR)|(HTTPS?|NO|ALL)_PROXY)$/i;
 const SETTINGS = /^(NODE_ENV|NODE_EXTRA_CA_CERTS|OTEL_|OAUTH_|CORTEX_|RATE_LIMIT_DISABLED|CRON_SECRET|SLACK_|FEISHU_)/;
-const SECRET = /(SECRET|TOKEN|PASSWORD|CREDS|KEY|KEYS_OLD)$/;
+/** Names of variables that hold a secret. */
+export const SECRET = /(SECRET|TOKEN|PASSWORD|CREDS|KEY|KEYS_OLD)$/;
 /** Settings of the launcher itself. */
 const LAUNCHER = ['CORTEX_NATS_SERVER', 'CORTEX_TOOLS', 'CORTEX_ISSUER_PORT'];
 
