@@ -183,6 +183,16 @@ describe('what a backend is told of a call', () => {
   });
 });
 
+it('P69 a text of 400 kB and one of 5 MB come through whole', async () => {
+  for (const size of [400_000, 5_000_000]) {
+    const text = `${'ä'.repeat(size / 2 - 1)}.`;
+    zoo.answers['b'] = () => text;
+    const { body } = await call('zoo_b');
+    expect(body.result.content).toEqual([{ type: 'text', text }]);
+  }
+  zoo.answers['b'] = ({ params }) => params;
+});
+
 describe('a call that fails', () => {
   it('says how, and neither where the backend is nor what it was sent', async () => {
     zoo.answers['a'] = () => undefined;

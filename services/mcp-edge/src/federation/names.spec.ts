@@ -32,6 +32,12 @@ describe('an exposed name', () => {
     expect(new Set(long).size).toBe(2);
   });
 
+  it('P43 whose original begins with the name of its server has that twice only as long as nobody configures a shorter prefix', () => {
+    expect(name('garden_list')).toBe('garden_garden_list');
+    expect(name('garden_list', { prefix: '' })).toBe('garden_list');
+    expect(name('garden_list', { prefix: 'g_' })).toBe('g_garden_list');
+  });
+
   it('of which nothing is left is the word of its kind', () => {
     expect(name('天气查询')).toMatch(/^garden_tool_[0-9a-f]{8}$/);
     expect(name('天气查询', { kind: 'prompt' })).toMatch(/^garden_prompt_[0-9a-f]{8}$/);

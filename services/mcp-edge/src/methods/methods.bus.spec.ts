@@ -237,7 +237,7 @@ describe('completion', () => {
   });
 });
 
-it('pages are as long as they are set to be, and T15 a cursor is for its caller, its list and its state alone', async () => {
+it('P25 pages are as long as they are set to be, and T15 a cursor is for its caller, its list and its state alone', async () => {
   await using paged = await startEdge({ beside: [], env: backendEnv({ demo }, { CORTEX_LIST_PAGE_SIZE: '1' }) });
   await eventually(() => paged.edge.federation.complete);
   const [mine, theirs] = [await paged.token({ scope }), await paged.token({ sub: 'bob', scope })];
