@@ -138,3 +138,12 @@ it.each(['inconvenient', 'nice_to_have'])('an %s ticket is told to nobody', asyn
   expect(await noticeOf(ticketId)).toBe('none');
   expect(hook.told).toEqual([]);
 });
+
+it('a blocking ticket whose webhook is gone is filed all the same, and the log says why nobody was told', async () => {
+  await hook[Symbol.asyncDispose]();
+  const { ticketId, told } = await file('per_gone', 'nobody is there');
+  expect(told).toBe(false);
+  const line = app.log.find((text) => text.includes(ticketId) && text.includes('was not told of a blocking ticket'));
+  expect(line).toContain('the webhook cannot be reached (ECONNREFUSED)');
+  expect(line).not.toContain(hook.url);
+});

@@ -174,6 +174,17 @@ describe('the list', () => {
     expect(await names({ limit: 2, cursor: page.next_cursor })).toEqual(['own 0']);
   });
 
+  it('T87 takes what is asked for as a text and as nothing else', async () => {
+    await file('per_sql', 'x', { contextApp: 'demo' });
+    await listed('per_sql', 1);
+    for (const contextApp of ["demo' or '1'='1", '%', 'demo; drop table missing_capabilities'])
+      expect((await list({ mine: true, contextApp }, 'per_sql')).tickets).toEqual([]);
+    const nul = list({ mine: true, contextApp: 'de\0mo' }, 'per_sql');
+    await expect(nul).rejects.toMatchObject({ kind: 'invalid_argument', field: 'contextApp' });
+    const cursor = list({ mine: true, cursor: 'bm9uZQ' }, 'per_sql');
+    await expect(cursor).rejects.toMatchObject({ kind: 'invalid_argument', field: 'cursor' });
+  });
+
   it('T86 of everybody is given to operators alone, and so is triage', async () => {
     const { ticketId } = await file('per_private', 'mine');
     const forbidden = { kind: 'permission_denied', reason: 'forbidden' };

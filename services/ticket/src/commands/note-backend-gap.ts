@@ -1,6 +1,7 @@
 import { hashedToken } from '@cortex/contracts';
 import { defineCommand } from '@cortex/service-kit';
 import { z } from 'zod';
+import { GapWebhook } from '../adapters/gap-webhook.js';
 import { gap } from '../gap/gap.decider.js';
 import { reportFields } from '../gap/gap-fields.js';
 import { wasTold } from '../gap/notice.js';
@@ -19,6 +20,8 @@ export const noteBackendGap = defineCommand({
     backend_ticket_id: z.string().min(1).max(256),
   }),
   async handle({ backend, backend_ticket_id, ...report }, ctx) {
+    // Else it would stand in the log for nothing.
+    if (!ctx.get(GapWebhook).configured) return { told: false };
     const id = `be_${hashedToken(JSON.stringify([backend, backend_ticket_id]))}`;
     const reporter = reporterOf(ctx);
     const command = { type: 'NoteBackendGap' as const, report, reporter, backend, backend_ticket_id };

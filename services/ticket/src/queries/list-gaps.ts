@@ -1,5 +1,5 @@
 import { GAP_SEVERITIES, GAP_STATUSES } from '@cortex/contracts/gap';
-import { cursor, defineQuery, limit, page, type ToolContext } from '@cortex/service-kit';
+import { cursor, defineQuery, limit, page, text, type ToolContext } from '@cortex/service-kit';
 import { z } from 'zod';
 import { gap, knownGap } from '../gap/gap.decider.js';
 import { TicketId } from '../gap/gap-fields.js';
@@ -21,7 +21,7 @@ export const listGaps = defineQuery({
     ticketId: TicketId.optional(),
     status: z.enum(GAP_STATUSES).optional(),
     severity: z.enum(GAP_SEVERITIES).optional(),
-    contextApp: z.string().min(1).max(128).optional(),
+    contextApp: text({ max: 128, blank: false }).optional(),
     limit: limit(50),
     cursor: cursor(),
   }),
