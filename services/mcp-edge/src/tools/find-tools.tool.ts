@@ -20,7 +20,13 @@ export const findTools = defineTool({
   builtin: true,
   input: z.object({
     names: z.array(z.string().max(128)).max(100).optional().describe('Exact names; wins over query'),
-    query: z.string().max(400).optional().describe('Text to look for; case does not matter'),
+    query: z
+      .string()
+      .max(400)
+      .optional()
+      .describe(
+        'Text to look for; case does not matter. One word finds more than a phrase; for several, search_tool_bm25',
+      ),
   }),
   output: z.object({
     tools: z
