@@ -20,7 +20,7 @@ const rows = PAGE.split(/^(?=- \[[ x]\] )/m)
   .filter((part) => part.startsWith('- ['))
   .map((part): Row => {
     const [, tick, number] = /^- \[(.)\] \*\*(\d+)\*\* \S/.exec(part) ?? [];
-    const proofs = [...part.matchAll(/^ {2}- `([^`]+\.spec\.ts)`: (`+)(.+)\2$/gm)];
+    const proofs = [...part.matchAll(/^ {2}- `([^`]+\.spec\.ts|npm run conformance)`: (`+)(.+)\2$/gm)];
     return {
       number: Number(number),
       ticked: tick === 'x',
@@ -67,7 +67,16 @@ function testsOf(file: string): Set<string> {
   return found;
 }
 
-const tests = new Map<string, Set<string>>();
+/** The scenarios of the official suite, each with the number of checks that have to succeed in it: `revision › scenario`. */
+const SCENARIOS = JSON.parse(readFileSync(join(ROOT, 'services/cli/conformance-checks.json'), 'utf8')) as Record<
+  string,
+  Record<string, number>
+>;
+const scenarios = Object.entries(SCENARIOS).flatMap(([revision, of]) =>
+  Object.keys(of).map((it) => `${revision} › ${it}`),
+);
+
+const tests = new Map<string, Set<string>>([['npm run conformance', new Set(scenarios)]]);
 const known = (file: string): Set<string> => {
   const all = tests.get(file) ?? (existsSync(join(ROOT, file)) ? testsOf(file) : new Set<string>());
   tests.set(file, all);
@@ -89,4 +98,15 @@ it('every test that the gateway checklist names is there', () => {
     proofs.filter(({ file, name }) => !known(file).has(name)).map(({ file, name }) => `${number} ${file}: ${name}`),
   );
   expect(missing).toEqual([]);
+});
+
+it('the conformance suite is run whole', () => {
+  const numbers = Object.entries(SCENARIOS).map(([revision, of]) => [revision, Object.keys(of).length] as const);
+  expect(Object.fromEntries(numbers)).toEqual({
+    '2025-03-26': 1,
+    '2025-06-18': 27,
+    '2025-11-25': 33,
+    '2026-07-28': 40,
+  });
+  expect(Object.values(SCENARIOS).flatMap((of) => Object.values(of).filter((checks) => checks === 0))).toEqual([]);
 });
