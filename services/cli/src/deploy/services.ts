@@ -34,6 +34,7 @@ export const DEPLOYED: Readonly<Record<ServiceName, Deployed>> = {
     cpu: 250,
     memory: 256,
     memoryLimit: 1024,
+    files: ['managed-policy.json'],
     outward: true,
     openVariables: true,
   },
@@ -48,7 +49,8 @@ export const DEPLOYED: Readonly<Record<ServiceName, Deployed>> = {
   team: SMALL,
   review: SMALL,
   memory: SMALL,
-  ticket: SMALL,
+  // It reports blocking tickets to a webhook.
+  ticket: { ...SMALL, outward: true },
   billing: { ...SMALL, files: ['prices.json', 'budget.json'] },
   audit: SMALL,
 };
