@@ -78,6 +78,7 @@ export async function startProcess(services: readonly Runnable[], options: RunOp
     health,
     metrics,
     services.map(({ def }) => def.name),
+    version,
   );
   const parts = {
     shared,

@@ -264,6 +264,7 @@ export class Edge {
       purge: new PurgeRoute({
         bus,
         instances: catalog.instances,
+      ready: { settings, health: host.health, catalog, federation, integrity, views: this.views },
         secret: settings.cronSecret,
         failuresPerMinute: settings.CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE,
         clientIp: (req) => front.clientIp(req),
@@ -366,6 +367,7 @@ export class Edge {
       this.host.metrics.onScrape(async () => {
         items();
         // Infinite before the first load, which is no number of the text format.
+        metrics.auditLinesDropped.set(this.host.lines.dropped);
         metrics.viewsAge.set(Math.min(this.views.ageMs / 1_000, 1e9));
       }),
     );

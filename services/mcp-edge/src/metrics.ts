@@ -15,6 +15,7 @@ export class EdgeMetrics {
   readonly rateLimited: Counter;
   readonly rateLimitLocal: Counter;
   readonly auditDropped: Counter;
+  readonly auditLinesDropped: Gauge;
   readonly sessions: Gauge;
   readonly streams: Gauge;
   readonly catalogItems: Gauge;
@@ -50,6 +51,7 @@ export class EdgeMetrics {
     this.rateLimited = counter('gw_rate_limited_total', 'Requests over the limit of their caller');
     this.rateLimitLocal = counter('gw_rate_limit_local_total', 'Windows that this replica had to count alone');
     this.auditDropped = counter('gw_audit_dropped_total', 'Records of requests that could not be stored');
+    this.auditLinesDropped = gauge('gw_audit_lines_dropped', 'Lines of the audit trail that nobody took');
     this.sessions = gauge('gw_sessions', 'Legacy sessions opened here and not ended');
     this.streams = gauge('gw_streams', 'Open event streams', ['kind']);
     this.viewsAge = gauge(

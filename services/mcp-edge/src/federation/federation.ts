@@ -118,6 +118,11 @@ export class Federation {
     return this.#offer.current;
   }
 
+  /** Names of backends that met others, in words. */
+  get collisions(): ReadonlySet<string> {
+    return this.#offer.collisions;
+  }
+
   get shelves(): ReadonlyMap<string, Shelf> {
     return this.#shelves;
   }

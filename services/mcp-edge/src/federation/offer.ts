@@ -42,6 +42,11 @@ export class FederatedOffer {
 
   constructor(private readonly options: OfferOptions) {}
 
+  /** Names that met others, in words. */
+  get collisions(): ReadonlySet<string> {
+    return this.#collisions;
+  }
+
   get names(): NamesByKind {
     return this.#names;
   }

@@ -87,10 +87,17 @@ export class LiveViews extends GateMemory implements GateViews {
   /** For `/ready`; null while they are fresh. */
   get problem(): string | null {
     if (this.#caughtUp) return null;
-    const behind = this.#views.filter(({ asOf }) => performance.now() - asOf > MAX_LAG_MS);
-    const names = behind.map(({ projection }) => projection.name).join(', ');
+    const { behind } = this;
+    const names = behind.map(({ name }) => name).join(', ');
     const why = this.#problem ?? behind.find(({ problem }) => problem !== undefined)?.problem;
     return `${names || 'a view'} is behind the log${why === undefined ? '' : ` (${why})`}`;
+  }
+
+  /** Views that do not hold what the log does. */
+  get behind(): { name: string; problem: string | undefined }[] {
+    return this.#views
+      .filter(({ asOf }) => performance.now() - asOf > MAX_LAG_MS)
+      .map(({ projection, problem }) => ({ name: projection.name, problem }));
   }
 
   /** Up to which commit of the log a projection's rows are held here; null before the first load. */

@@ -11,6 +11,7 @@ import { isLoopbackPeer } from '../http/client-ip.js';
 import { securityHeaders } from '../http/headers.js';
 import { canonicalPath } from '../http/metadata.js';
 import { PurgeRoute } from '../http/purge-route.js';
+import { answerReady, type ReadyWorld } from '../http/ready.js';
 import { pathOf, refuseRoute } from '../http/routes.js';
 import type { EdgeMetrics } from '../metrics.js';
 import {
@@ -40,6 +41,7 @@ export interface McpRouteOptions {
   records: Records;
   metrics: EdgeMetrics;
   ops: OpsRoutes;
+  ready: ReadyWorld;
   admin: AdminRoutes;
   purge: PurgeRoute;
   backendEvents: BackendEvents;
@@ -227,9 +229,7 @@ export class McpRoute {
         const forced = exchange.headers[LANE_HEADER] === 'sdk' && !this.options.settings.production;
         const lane = FastLane.takes(envelope.method) && !forced ? this.options.fast : this.options.sdk;
         await lane.serve(exchange, envelope);
-        // A tool call is counted by its tool.
-        if (envelope.method !== 'tools/call') this.#counted(exchange, envelope.method, 'modern');
-        return;
+        return this.#counted(exchange, envelope.method, 'modern');
       }
       case 'legacy':
         await this.options.legacy.post(exchange, message);
@@ -295,6 +295,10 @@ export class McpRoute {
       return true;
     }
     for (let i = 0; i < this.#base.length; i += 2) res.setHeader(this.#base[i] ?? '', this.#base[i + 1] ?? '');
+    if (path === '/ready' && (req.method === 'GET' || req.method === 'HEAD')) {
+      void answerReady(req, res, this.options.ready);
+      return true;
+    }
     return ops(req, res);
   }
 
