@@ -40,6 +40,15 @@ const envelope = (events: CommitEnvelope['events'], more: object = {}) => ({
   events,
   ...more,
 });
+/** The bus of a process that asks another replica, which answers some questions in its own way. */
+const withDirect = (answers: Partial<Bus['direct']>): Bus =>
+  new Proxy(bus, {
+    get: (target, key) => {
+      if (key === 'direct') return { ...bus.direct, ...answers };
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
 
 beforeAll(async () => {
   nats = await natsFixture();
@@ -71,15 +80,23 @@ describe('a command', () => {
 
   it('is decided on every commit, also when a replica that lags knows nothing of those in between', async () => {
     for (let n = 0; n < 3; n++) await add('behind');
-    const direct = { ...bus.direct, next: () => Promise.resolve(null) };
-    const lagging = new Proxy(bus, {
-      get: (target, key) => {
-        if (key === 'direct') return direct;
-        const value: unknown = Reflect.get(target, key, target);
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-      },
-    });
+    const lagging = withDirect({ next: () => Promise.resolve(null) });
     expect(await total('behind', new EventStore({ bus: lagging }))).toBe(3);
+  });
+
+  it('is read, refused and found to bring nothing new by what the leader has, when a replica that lags knows nothing of it', async () => {
+    const lagging = new EventStore({ bus: withDirect({ last: () => Promise.resolve(null) }) });
+    const close = { type: 'CloseCounter' as const };
+    const { seq } = await add('unseen', 1, {}, lagging);
+    expect(await total('unseen', lagging)).toBe(1);
+    // Written by another process, so nothing of it is remembered.
+    const closed = await store.execute(counter, 'ws', 'unseen', close, ctx());
+    expect(closed.seq).toBeGreaterThan(seq);
+    const other = new EventStore({ bus: withDirect({ last: () => Promise.resolve(null) }) });
+    expect(await other.execute(counter, 'ws', 'unseen', close, ctx())).toMatchObject({ seq: closed.seq, events: [] });
+    await expect(
+      other.execute(counter, 'ws', 'unseen', { type: 'OpenCounter', label: 'x' }, ctx()),
+    ).rejects.toMatchObject({ kind: 'conflict' });
   });
 
   it('that has nothing new to record sends nothing', async () => {

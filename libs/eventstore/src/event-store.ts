@@ -98,13 +98,16 @@ export class EventStore {
     return { entries: this.#cache.size, bytes: this.#cache.bytes };
   }
 
-  /** The newest state. Errors: `invalid_argument` (workspace_id, id), `unavailable`. */
+  /**
+   * The newest state: of the stream's leader, since a replica that lags does not know what another process has just answered to the same
+   * caller. Errors: `invalid_argument` (workspace_id, id), `unavailable`.
+   */
   async load<C, E extends EventShape, S>(
     decider: Decider<C, E, S>,
     workspace: string | null,
     id: string,
   ): Promise<Loaded<S>> {
-    return this.#load(decider, subjects.event(decider.subject, workspace, id));
+    return this.#load(decider, subjects.event(decider.subject, workspace, id), true);
   }
 
   /**
@@ -139,11 +142,10 @@ export class EventStore {
     command: C,
     ctx: CommitContext,
   ): Promise<Executed> {
-    // What is in memory may be behind. A commit decided on it is then refused by its expected sequence; a refusal or
-    // "nothing new" would go unnoticed, so these are decided again on what the log has.
-    let current = this.#cache.get(subject) as Folded<S> | undefined;
-    let sure = current === undefined;
-    current ??= await this.#load(decider, subject);
+    // What is in memory may be behind, and so may a replica. A commit decided on it is then refused by its expected sequence;
+    // a refusal or "nothing new" would go unnoticed, so these are decided again on what the leader has.
+    let current = (this.#cache.get(subject) as Folded<S> | undefined) ?? (await this.#load(decider, subject));
+    let sure = false;
     for (let attempt = 0; ; attempt++) {
       let events: E[];
       try {
@@ -157,7 +159,7 @@ export class EventStore {
         events = [];
       }
       if (events.length === 0) {
-        current = await this.#load(decider, subject);
+        current = await this.#load(decider, subject, true);
         sure = true;
         continue;
       }
@@ -249,6 +251,8 @@ export class EventStore {
       : await direct.last(EVENTS_STREAM, subject);
     const cached = this.#cache.get(subject) as Folded<S> | undefined;
     if (!last) {
+      // A replica that lags may not have it yet; a commit on what is in memory is guarded by its expected sequence.
+      if (cached && !fromLeader) return cached;
       // Purged (a person or workspace was erased), or never there.
       this.#cache.delete(subject);
       return { state: decider.initial, seq: 0, since: 0 };
