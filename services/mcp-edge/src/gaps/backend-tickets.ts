@@ -16,7 +16,7 @@ const PATIENCE_MS = 10_000;
 const MAX_TEXT = 4_000;
 const MAX_ACK = 1_000;
 
-type Asking = Pick<EdgeScope, 'caller' | 'traceparent'>;
+type Asking = Pick<EdgeScope, 'caller' | 'traceparent' | 'input'>;
 type Calling = Pick<ToolContext, 'call_id' | 'signal' | 'log'>;
 
 export interface TakenTicket {
@@ -75,10 +75,11 @@ async function asked(
   { client, backend }: Shelf,
   method: string,
   params: object,
-  { caller, traceparent }: Asking,
+  { caller, traceparent, input }: Asking,
   { call_id, signal }: Calling,
 ): Promise<BackendAnswer> {
   const ms = Math.min(backend.timeoutMs, PATIENCE_MS);
+  const { idempotency_key: idempotencyKey } = input.meta;
   const request = {
     method,
     params: JSON.stringify(params),
@@ -86,6 +87,7 @@ async function asked(
     requestId: call_id,
     traceparent,
     timeoutMs: ms,
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
   };
   return bounded(client.call(request), ms, signal);
 }

@@ -104,7 +104,7 @@ async function here(args: Record<string, unknown>, ctx: ToolContext): Promise<As
     const { tickets } = await askTickets<{ tickets: LocalTicket[] }>(ctx, LIST, { mine: true, ...args });
     return { source: HERE, outcome: { ok: true, count: tickets.length }, tickets: tickets.map(localTicket) };
   } catch (error) {
-    // Without a place for what went wrong the whole answer would be lost for one source.
+    // A call that is over is told so; a source that fails takes nothing from the others.
     if (!isCortexError(error) || ctx.signal.aborted) throw error;
     return { source: HERE, outcome: { ok: false, error: error.message }, tickets: [] };
   }

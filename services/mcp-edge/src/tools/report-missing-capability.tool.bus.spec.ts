@@ -141,6 +141,14 @@ describe('a backend that keeps its own tickets', () => {
     expect(desk.asked).toEqual([]);
   });
 
+  it('is told the client’s key, by which it knows a report that is sent twice', async () => {
+    backends.own.answers['report_missing_capability'] = () => ({ ticketId: 'OWN-7' });
+    const meta = { 'cortex/idempotencyKey': 'k-1' };
+    const args = { ...wish, contextApp: 'own' };
+    await edge.call('report_missing_capability', args, { token: person, meta });
+    expect(asked('own')[0]?.headers['x-cortex-idempotency-key']).toBe('k-1');
+  });
+
   it('has the platform team told of a new blocking ticket, and of none that it had', async () => {
     const severity = 'blocking';
     backends.own.answers['report_missing_capability'] = () => ({ ticketId: 'OWN-8', deduplicated: false });

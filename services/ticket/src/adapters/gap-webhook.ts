@@ -3,8 +3,10 @@ import { Agent as HttpAgent, request as http } from 'node:http';
 import { Agent as HttpsAgent, request as https } from 'node:https';
 import type { GapReport } from '@cortex/contracts/gap';
 import { inProse } from '@cortex/contracts/fence';
-import { CONFIG } from '@cortex/service-kit';
+import { transportVerdict } from '@cortex/contracts/transport-policy';
+import { CONFIG, LOG } from '@cortex/service-kit';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import type { Logger } from 'pino';
 import type { Config } from '../config.js';
 
 const TIMEOUT_MS = 5_000;
@@ -29,7 +31,15 @@ export class GapWebhook implements OnApplicationShutdown {
   // Agents of our own: the process's default ones may have been given a proxy.
   readonly #agents = { 'http:': new HttpAgent(), 'https:': new HttpsAgent() };
 
-  constructor(@Inject(CONFIG) private readonly config: Config) {}
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    @Inject(LOG) log: Logger,
+  ) {
+    const { CORTEX_TICKET_WEBHOOK_URL: url } = config;
+    const verdict = url === undefined ? undefined : transportVerdict(url, true);
+    if (verdict?.allowed && verdict.plaintext === 'remote')
+      log.warn('CORTEX_TICKET_WEBHOOK_URL is http to another machine, where everybody on the way can read along');
+  }
 
   get configured(): boolean {
     return this.config.CORTEX_TICKET_WEBHOOK_URL !== undefined;

@@ -39,9 +39,13 @@ async function tell(
   // Not ours: an earlier delivery of this event came as far as this, and ended with its process.
   const lost = begun?.type !== 'GapNoticeBegun' || begun.data.attempt !== attempt;
   const problem = lost ? INTERRUPTED : await webhook.tell({ ...notice, agent }, ctx.signal);
-  if (problem !== null)
-    ctx.log.warn({ ticket: notice.ticketId }, `the platform team was not told of a blocking ticket: ${problem}`);
-  await ctx.execute(gap, id, { type: 'EndNotice', delivered: problem === null, problem }, nowhere);
+  const command = { type: 'EndNotice' as const, delivered: problem === null, problem };
+  const [ended] = (await ctx.execute(gap, id, command, nowhere)).events;
+  if (ended?.type === 'GapNoticeEnded' && !ended.data.delivered)
+    ctx.log.warn(
+      { ticket: notice.ticketId },
+      `the platform team was not told of a blocking ticket: ${ended.data.problem}`,
+    );
 }
 
 /** Who reported it, by address or subject: these are in the edge's table alone, never in the log. A notice does not wait for a name. */
