@@ -14,6 +14,8 @@ export interface Home {
   machines: string;
   /** Clients of the development issuer and what the owner allowed them. */
   logins: string;
+  /** Approved definitions of the backends once more. */
+  toolBaseline: string;
   /** What runs now, written by the supervisor. */
   up: string;
   lock: string;
@@ -39,6 +41,7 @@ export function homeOf(dir?: string): Home {
     natsConfig: join(root, 'config', 'nats.conf'),
     machines: join(root, 'config', 'machines.json'),
     logins: join(root, 'config', 'logins.json'),
+    toolBaseline: join(root, 'config', 'tool-baseline.json'),
     up: join(root, 'run', 'up.json'),
     lock: join(root, 'run', 'up.lock'),
     loginCode: join(root, 'run', 'login-code'),

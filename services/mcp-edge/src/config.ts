@@ -124,6 +124,8 @@ export const config = z.object({
   /** What becomes of a tool that changed under its name: held back until an operator approves it, or served and logged. */
   CORTEX_TOOL_INTEGRITY_MODE: z.enum(['block', 'warn']).default('block'),
   CORTEX_TOOL_INTEGRITY_ORDER: z.enum(['report', 'block']).default('report'),
+  /** A file in which the approvals stand once more. */
+  CORTEX_TOOL_BASELINE_FILE: z.string().min(1).optional(),
   CORTEX_BASELINE_PRIVATE_KEY: z.string().min(1).optional(),
   CORTEX_BASELINE_PUBLIC_KEY: z.string().min(1).optional(),
   CORTEX_BASELINE_PUBLIC_KEY_HINT: z.url().optional(),

@@ -1,5 +1,4 @@
 import { Sealer } from '@cortex/auth';
-import { BUCKETS } from '@cortex/contracts';
 import type { ServiceHost } from '@cortex/service-kit';
 import type { FastifyInstance } from 'fastify';
 import { createAuthenticator } from './auth/authenticator.js';
@@ -15,12 +14,13 @@ import { PreparedLists } from './catalog/lists.js';
 import type { EdgeEnvironment } from './config.js';
 import { addExplainRoute } from './explain/route.js';
 import { BackendEvents } from './federation/events.js';
-import { NameClaims } from './federation/claims.js';
+import { nameClaims } from './federation/claims.js';
 import { Federation } from './federation/federation.js';
+import { baselineFileOf } from './federation/integrity/baseline-file.js';
 import { DefinitionStore } from './federation/integrity/definition-store.js';
 import { IntegrityDesk } from './federation/integrity/desk.js';
 import { toolDigest } from './federation/integrity/fingerprint.js';
-import { Integrity } from './federation/integrity/integrity.js';
+import { Integrity, TAG } from './federation/integrity/integrity.js';
 import { addIntegrityRoutes } from './federation/integrity/routes.js';
 import { HeldToSchemas } from './federation/schemas/held-to.js';
 import { offeredScopes } from './federation/offered-scopes.js';
@@ -115,12 +115,15 @@ export class Edge {
     const roundTrips = new RoundTrips(sealer, settings.CORTEX_STATE_TTL_SECONDS, log);
     const catalog = (this.catalog = new Catalog(own, log, backends.length > 0));
     const definitions = new DefinitionStore(bus, host.pool);
-    const integrity = (this.integrity = new Integrity({
+    const file = baselineFileOf(settings, log, TAG);
+    const integrity: Integrity = (this.integrity = new Integrity({
       store: host.store,
       keys: settings.baselineKeys,
       mode: settings.CORTEX_TOOL_INTEGRITY_MODE,
       order: settings.CORTEX_TOOL_INTEGRITY_ORDER,
-      wasKnown: (backend) => definitions.knows(backend),
+      wasKnown: async (backend) => file?.knows(backend) === true || definitions.knows(backend),
+      fault: () => file?.fault,
+      changed: () => file?.save(integrity.states),
       log,
     }));
     const schemas = new HeldToSchemas({
@@ -142,12 +145,7 @@ export class Edge {
       readSchemas,
       schemas,
       roundTrips,
-      claims: new NameClaims({
-        bucket: bus.kv(BUCKETS.catalog.name),
-        backends,
-        max: settings.CORTEX_TOOL_NAME_MAX,
-        log,
-      }),
+      claims: nameClaims(bus, backends, settings.CORTEX_TOOL_NAME_MAX, log),
       machine: machineOf(settings, log),
     }));
     const { name, version } = serverInfo(settings);
@@ -187,7 +185,9 @@ export class Edge {
       integrity,
       federation,
       definitions,
+      file,
       hint: settings.CORTEX_BASELINE_PUBLIC_KEY_HINT,
+      log,
     });
     addIntegrityRoutes(this.admin, this.desk);
     addTicketRoutes(this.admin, bus);
@@ -304,6 +304,7 @@ export class Edge {
     this.catalog
       .follow(this.host.bus)
       .catch((error: unknown) => this.host.log.error({ err: error }, 'the tool catalogue cannot be followed'))
+      .finally(() => this.desk.adoptFile())
       // Names of our own come first, so they have to be known.
       .finally(() => this.federation.start());
   }

@@ -47,6 +47,13 @@ describe('the environment of a service', () => {
     expect(of('billing')).toMatchObject({ PATH: '/bin', CORTEX_RATE_LIMIT_PER_MINUTE: '1000' });
   });
 
+  it('names the file of approved definitions to the edge, unless somebody named another', () => {
+    expect(of('mcp-edge')['CORTEX_TOOL_BASELINE_FILE']).toBe('/home/x/config/tool-baseline.json');
+    expect(of('billing')).not.toHaveProperty('CORTEX_TOOL_BASELINE_FILE');
+    const named = { CORTEX_TOOL_BASELINE_FILE: '/elsewhere.json' };
+    expect(serviceEnvironment(['mcp-edge'], homeOf('/x'), state, secrets, named)).toMatchObject(named);
+  });
+
   it('T60 holds its own passwords and the secrets it owns, and no others', () => {
     expect(of('remote-ops')).toMatchObject({
       CORTEX_NATS_USER: 'remote-ops',

@@ -64,6 +64,7 @@ export function serviceEnvironment(
   return {
     ...ownSecrets(services, secrets),
     ...(services.length === 1 && ownPasswords(services[0], secrets)),
+    ...(services.includes('mcp-edge') && { CORTEX_TOOL_BASELINE_FILE: home.toolBaseline }),
     ...Object.fromEntries(inherited),
     ...(state.issuer !== null && {
       OAUTH_ISSUER: state.issuer,

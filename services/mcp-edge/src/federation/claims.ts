@@ -1,4 +1,5 @@
-import type { KvBucket } from '@cortex/bus';
+import type { Bus, KvBucket } from '@cortex/bus';
+import { BUCKETS } from '@cortex/contracts';
 import type { EdgeLog } from '../seams.js';
 import { exposedName, type NameKind } from './names.js';
 import type { Backend } from './types.js';
@@ -129,3 +130,7 @@ export class NameClaims {
     );
   }
 }
+
+/** The claims of this installation. */
+export const nameClaims = (bus: Bus, backends: readonly Backend[], max: number, log: EdgeLog): NameClaims =>
+  new NameClaims({ bucket: bus.kv(BUCKETS.catalog.name), backends, max, log });

@@ -96,11 +96,9 @@ export interface SignOptions {
   readonly hint?: string | undefined;
 }
 
-/** The same with a seal on every entry and a signature over all of it. */
-export function signDocument(
-  document: BaselineDocument,
-  { key, publicKey, level, at, hint }: SignOptions,
-): BaselineDocument {
+/** The same with a new seal on every entry and a signature over all of it. */
+export function signDocument(document: BaselineDocument, options: SignOptions): BaselineDocument {
+  const { key, at } = options;
   const sealed = (entries: Record<string, BaselineEntry>) =>
     Object.fromEntries(
       Object.entries(entries).map(([name, entry]) => {
@@ -108,7 +106,15 @@ export function signDocument(
         return [name, { ...entry, seal: sealOf(key, entry.app, item, entry.digest, at) }];
       }),
     );
-  const signed = { ...document, savedAt: at, tools: sealed(document.tools), items: sealed(document.items) };
+  return stampDocument({ ...document, tools: sealed(document.tools), items: sealed(document.items) }, options);
+}
+
+/** The same with a signature over all of it; its entries carry their seals already. */
+export function stampDocument(
+  document: BaselineDocument,
+  { key, publicKey, level, at, hint }: SignOptions,
+): BaselineDocument {
+  const signed = { ...document, savedAt: at };
   return {
     ...signed,
     trust: {

@@ -1,5 +1,6 @@
 import { conflict, failedPrecondition, invalidArgument, notFound } from '@cortex/contracts';
 import { ITEM_KINDS, type ItemKind } from '@cortex/contracts/definition';
+import type { EdgeLog } from '../../seams.js';
 import type { Federation } from '../federation.js';
 import {
   assertSigned,
@@ -12,11 +13,12 @@ import {
   sealOfEntry,
   signDocument,
 } from './baseline-document.js';
+import type { BaselineFile } from './baseline-file.js';
 import { type CatalogState, type Item, keyOf } from './catalog-state.js';
 import type { DefinitionStore, ItemName } from './definition-store.js';
 import { difference, type FieldDifference } from './difference.js';
 import { type Finding, observe } from './fingerprint.js';
-import { Distrust, type Integrity } from './integrity.js';
+import { Distrust, type Integrity, TAG } from './integrity.js';
 
 /** An item that is held back, or is served without what it asks less care for. */
 export interface QuarantineEntry {
@@ -49,8 +51,11 @@ export interface DeskOptions {
   readonly integrity: Integrity;
   readonly federation: Pick<Federation, 'current' | 'shelves' | 'refresh'>;
   readonly definitions: DefinitionStore;
+  /** Where the approvals are written once more. */
+  readonly file: BaselineFile | undefined;
   /** URL under which the public key can be found. */
   readonly hint?: string | undefined;
+  readonly log: EdgeLog;
 }
 
 const NO_KEY = 'set CORTEX_BASELINE_PUBLIC_KEY to the key that baselines are signed with';
@@ -76,6 +81,7 @@ export class IntegrityDesk {
       schemaFaults: [...this.options.federation.shelves.values()].flatMap(({ backend, badSchemas }) =>
         badSchemas.map((fault) => ({ backend: backend.id, ...fault })),
       ),
+      baselineFile: this.options.file?.path ?? null,
       notes: [...integrity.warnings, ...why.map((text) => `degraded: ${text}`)],
     };
   }
@@ -195,10 +201,7 @@ export class IntegrityDesk {
     assertSigned(document, publicKey);
     const by = `signed baseline of ${document.savedAt}`;
     const backends = new Set([...federation.shelves.keys(), ...entriesOf(document).map(([, { app }]) => app)]);
-    const states = await Promise.all([...backends].map((id) => this.#state(id)));
-    const newest = states
-      .flatMap((state) => Object.values(state.items))
-      .reduce((max, { sealed }) => (max > sealed ? max : sealed), '');
+    const newest = await this.#newestSeal(backends);
     if (document.savedAt < newest)
       throw conflict('baseline', `was signed before the one in force (${newest})`, 'sign what is to be in force now', {
         reason: 'invalid_state',
@@ -217,6 +220,27 @@ export class IntegrityDesk {
       if (federation.shelves.has(backend)) await federation.refresh(backend);
     }
     return this.#decided({ adopted: entriesOf(document).length, savedAt: document.savedAt });
+  }
+
+  /** A baseline that an operator signed elsewhere and put into the file: in force at the start, unless it is already. Never throws. */
+  async adoptFile(): Promise<void> {
+    const { file, log } = this.options;
+    const document = file?.signedElsewhere;
+    if (document === undefined) return;
+    try {
+      const backends = new Set(entriesOf(document).map(([, { app }]) => app));
+      if (document.savedAt !== (await this.#newestSeal(backends))) await this.adopt(document);
+    } catch (error) {
+      log.warn({ err: error }, `${TAG} the signed baseline in the file was not taken over`);
+    }
+  }
+
+  /** When the newest approval was signed; empty where none was. */
+  async #newestSeal(backends: ReadonlySet<string>): Promise<string> {
+    const states = await Promise.all([...backends].map((id) => this.#state(id)));
+    return states
+      .flatMap((state) => Object.values(state.items))
+      .reduce((max, { sealed }) => (max > sealed ? max : sealed), '');
   }
 
   /** Also of a baseline that cannot be believed: a signed one replaces it. */
@@ -240,7 +264,8 @@ export class IntegrityDesk {
     }
   }
 
-  #decided<T extends object>(what: T) {
+  async #decided<T extends object>(what: T) {
+    await this.options.file?.flush();
     const { mode } = this.options.integrity.policy;
     return { ...what, mode, quarantined: this.quarantined().map(({ tool }) => tool) };
   }

@@ -18,6 +18,10 @@ export interface IntegrityOptions {
   readonly order: Policy['order'];
   /** Whether definitions of a backend are known from a log that may since have lost them. */
   readonly wasKnown: (backend: string) => Promise<boolean>;
+  /** Why no approval can be believed, wherever it stands; undefined when nothing speaks against them. */
+  readonly fault: () => string | undefined;
+  /** What is approved is something else now. */
+  readonly changed: () => void;
   readonly log: EdgeLog;
 }
 
@@ -127,15 +131,20 @@ export class Integrity {
 
   /** The newest approvals of a backend. Errors: `unavailable`; `Distrust` when they cannot be believed. */
   async load(backend: string): Promise<CatalogState> {
-    const { store, keys, wasKnown } = this.options;
+    const { store, keys, wasKnown, fault } = this.options;
     const { state, seq, unknown } = await store.load(catalog, null, backend);
+    const broken = fault();
+    if (broken !== undefined) throw new Distrust(broken, state);
     if (unknown !== undefined)
       throw new Distrust(`${unknown.type} was written by a newer release; upgrade this one`, state);
     if (seq === 0 && (await wasKnown(backend)))
       throw new Distrust('the log has lost what was approved; restore it', state);
     const why = distrust(backend, state, keys);
     if (why !== undefined) throw new Distrust(why, state);
-    this.#of(backend).state = state;
+    const known = this.#of(backend);
+    const changed = known.state !== state;
+    known.state = state;
+    if (changed && this.degraded.size === 0) this.options.changed();
     return state;
   }
 
