@@ -109,9 +109,11 @@ export class Answers implements Answer {
   ): void {
     if (!writable(res)) return;
     const head = this.#head({ req, res }, headers);
-    head.push('Content-Type', type, 'Content-Length', String(Buffer.byteLength(body)));
+    const length = Buffer.byteLength(body);
+    head.push('Content-Type', type, 'Content-Length', String(length));
     res.writeHead(status, head as unknown as OutgoingHttpHeaders);
-    res.end(body);
+    // Nearly every text has one byte for each character: it is then written as it lies in memory.
+    res.end(body, length === body.length ? 'latin1' : 'utf8');
   }
 
   #head({ req }: Target, headers: Record<string, string> | undefined): string[] {
