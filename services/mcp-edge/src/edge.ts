@@ -6,6 +6,7 @@ import { Challenges } from './auth/challenge.js';
 import type { People } from './auth/people.js';
 import { modeOf } from './calls/gates/mode.gate.js';
 import { Idempotency } from './calls/idempotency.js';
+import { KeptMedia } from './calls/kept-media.js';
 import { LocalTools } from './calls/local-tools.js';
 import { Records } from './calls/records.js';
 import { CallPipeline } from './calls/run-call.js';
@@ -202,7 +203,9 @@ export class Edge {
     const answers = new Answers(settings, front);
     const modes = modeReader(this.views);
     const confirmation: ConfirmationPort = { ask: (request) => this.confirmation.port.ask(request) };
+    const media = new KeptMedia({ bus, sealer, inlineBytes: settings.CORTEX_INLINE_MEDIA_BYTES, log });
     const methods = (this.methods = new Methods({
+      media,
       federation,
       own: [architectureResource({ settings, catalog, federation })],
       roundTrips,
@@ -219,6 +222,7 @@ export class Edge {
       records,
       world: { settings, catalog, views: this.views, confirmation },
       idempotency: new Idempotency(bus, sealer, log),
+      media,
       local: new LocalTools(host, { catalog, modes, federation, methods, lists, instances: catalog.instances }),
       federation,
     }));

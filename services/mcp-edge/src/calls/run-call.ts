@@ -19,6 +19,7 @@ import { beginCall, type CallContext, type Refusal } from './call-context.js';
 import { askService, type Delivered, type Reply, sendCancel } from './dispatch.js';
 import { GATES, type GateWorld } from './gates.js';
 import type { Idempotency } from './idempotency.js';
+import type { KeptMedia } from './kept-media.js';
 import { callId, randomHex16 } from './ids.js';
 import { LastSeqs } from './last-seqs.js';
 import type { LocalTools } from './local-tools.js';
@@ -35,6 +36,7 @@ export interface CallPipelineOptions {
   world: GateWorld;
   records: Records;
   idempotency: Idempotency;
+  media: Pick<KeptMedia, 'heavy' | 'linked'>;
   local: LocalTools;
   federation: Pick<Federation, 'ask' | 'cancel'>;
 }
@@ -135,14 +137,18 @@ export class CallPipeline {
 
   /** Sends the call, again after each wait, until it has an answer. */
   async #execute(ctx: CallContext, tool: EdgeTool): Promise<Delivered> {
-    const { bus, records } = this.options;
+    const { bus, records, media } = this.options;
     const { cancel, caller } = ctx.input;
     records.started(ctx);
     try {
       for (let resume = false; ; resume = true) {
         const reply = await this.#whileWanted(tool, cancel, this.#ask(ctx, tool, resume));
         if (reply.last_seq !== undefined) this.#lastSeqs.note(caller.caller_hash, tool.service, reply.last_seq);
-        if (!('wait' in reply)) return reply;
+        if (!('wait' in reply)) {
+          // The tools of the edge itself show what is kept; linked again it would never be shown.
+          const whole = tool.local !== undefined || !media.heavy(reply);
+          return whole ? reply : await media.linked(reply, tool.name, caller);
+        }
         await waitForEvent(bus, reply.wait, cancel);
         if (cancel.cancelled) throw cancelledByCaller();
       }

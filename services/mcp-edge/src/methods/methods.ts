@@ -1,5 +1,6 @@
 import type { Sealer } from '@cortex/auth';
 import { hash } from 'node:crypto';
+import type { KeptMedia } from '../calls/kept-media.js';
 import { failureOf } from '../federation/failures.js';
 import type { Federation } from '../federation/federation.js';
 import { stripOwnMeta } from '../federation/own-meta.js';
@@ -24,6 +25,8 @@ import type { Json, MethodAsk, MethodFault, MethodOutcome } from './types.js';
 export interface MethodsOptions {
   readonly federation: Pick<Federation, 'current' | 'shelves'>;
   readonly own: readonly OwnResource[];
+  /** What was too large for the results of calls. */
+  readonly media: Pick<KeptMedia, 'read' | 'links'>;
   readonly roundTrips: RoundTrips;
   readonly sealer: Sealer;
   /** Items of a page; 0: everything on one. */
@@ -85,8 +88,8 @@ export class Methods {
 
   /** For the record of a request of these methods. */
   attribution(asked: { method: string; params: Json }): Attribution {
-    const { federation, own } = this.options;
-    const isOwn = (uri: string): boolean => own.some((one) => one.uri === uri);
+    const { federation, own, media } = this.options;
+    const isOwn = (uri: string): boolean => media.links(uri) || own.some((one) => one.uri === uri);
     return attributionOf(asked, federation.current, federation.shelves.values(), isOwn);
   }
 
@@ -151,6 +154,8 @@ export class Methods {
       const contents = [{ uri, mimeType: own.mimeType, text: own.read(caller) }];
       return { kind: 'result', value: { contents, ...cache(0) } };
     }
+    const kept = await this.options.media.read(uri, caller);
+    if (kept !== undefined) return { kind: 'result', value: { contents: [kept], ...cache(0) } };
     const item = resourceOf(this.options.federation.current, uri);
     if (item === undefined) throw noResource(uri, era);
     const { backend } = item;
