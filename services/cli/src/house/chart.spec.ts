@@ -1,9 +1,12 @@
 import { spawnSync } from 'node:child_process';
+import { createPrivateKey } from 'node:crypto';
 import { globSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
+import { schemaOf, SERVICES } from '@cortex/contracts/services';
 import { which } from '@cortex/embedded/child';
 import { describe, expect, it } from '@jest/globals';
+import { parseAllDocuments } from 'yaml';
 
 const CHART = resolve(import.meta.dirname, '../../../../helm/cortex');
 const helm = process.env['HELM'] || which('helm');
@@ -47,6 +50,31 @@ const comparable = (text: string): string =>
     ).toBe('as reviewed');
   });
 
+  it('makes secrets that the services take, and the same password on both sides', () => {
+    const secrets = secretsOf(render(given('default')).text);
+    const of = (reader: string) => secrets.get(`cortex-${reader}`)!;
+    const provision = JSON.parse(of('provision')['provision.json']!) as {
+      bus: Record<string, string>;
+      database: Record<string, string> & { admin: { password: string } };
+    };
+    const passwords = of('nats')['passwords.conf']!;
+    for (const name of SERVICES) {
+      const own = of(name);
+      expect(passwords).toContain(`PASSWORD_${schemaOf(name).toUpperCase()}: "${own['CORTEX_NATS_PASSWORD']}"\n`);
+      expect(provision.database[schemaOf(name)]).toBe(own['CORTEX_DATABASE_PASSWORD']);
+      expect(provision.database[`${schemaOf(name)}_projector`]).toBe(own['CORTEX_DATABASE_PROJECTOR_PASSWORD']);
+    }
+    expect(passwords).toContain(`PASSWORD_PROVISION: "${provision.bus['provision']}"`);
+    expect(of('postgres')['POSTGRES_PASSWORD']).toBe(provision.database.admin.password);
+    expect(Buffer.from(of('mcp-edge')['CORTEX_STATE_KEY']!, 'base64')).toHaveLength(32);
+    expect(of('session')['CORTEX_WEBHOOK_TOKEN']).toBe(of('mcp-edge')['CORTEX_WEBHOOK_TOKEN']);
+    for (const [reader, key] of [
+      ['session', 'CORTEX_SESSION_KEY'],
+      ['audit', 'CORTEX_AUDIT_ANCHOR_KEY'],
+    ] as const)
+      expect(createPrivateKey(of(reader)[key]!).asymmetricKeyType).toBe('ed25519');
+  });
+
   it('says what is missing instead of installing something that cannot start', () => {
     expect(render().error).toContain('canonicalUri');
   });
@@ -61,6 +89,21 @@ const comparable = (text: string): string =>
     );
   });
 });
+
+/** Secret to its values. */
+function secretsOf(text: string): Map<string, Record<string, string>> {
+  const objects = parseAllDocuments(text).map((document) => document.toJS() as Manifest | null);
+  const secrets = objects.filter((object) => object?.kind === 'Secret');
+  const decoded = (data: Record<string, string>) =>
+    Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
+  return new Map(secrets.map((secret) => [secret!.metadata.name, decoded(secret!.data)]));
+}
+
+interface Manifest {
+  kind: string;
+  metadata: { name: string };
+  data: Record<string, string>;
+}
 
 function draft(): { file: string; write: (text: string) => void } {
   const file = join(mkdtempSync(join(tmpdir(), 'cortex-values-')), 'values.yaml');
