@@ -20,6 +20,7 @@ const secrets = {
   client_token: 'client',
   device_server_key: 'device',
   session_key: 'signing',
+  audit_anchor_key: 'anchoring',
 } as unknown as Secrets;
 const state = {
   issuer: 'http://127.0.0.1:9031',
@@ -90,6 +91,12 @@ describe('the environment of a service', () => {
     expect(of('session')).toMatchObject({ CORTEX_SESSION_KEY: 'signing' });
     for (const service of ['mcp-edge', 'remote-ops', 'billing'] as const)
       expect(Object.values(of(service))).not.toContain('signing');
+  });
+
+  it('T90 holds the key that signs anchors of the audit trail at the audit service alone', () => {
+    expect(of('audit')).toMatchObject({ CORTEX_AUDIT_ANCHOR_KEY: 'anchoring' });
+    for (const service of ['mcp-edge', 'session', 'billing'] as const)
+      expect(Object.values(of(service))).not.toContain('anchoring');
   });
 
   it('names the owner to the edge where people come from the issuer of the home', () => {
