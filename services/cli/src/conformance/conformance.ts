@@ -8,7 +8,7 @@ import { startEverything } from './everything/backend.js';
 import { SCOPE } from './everything/call.js';
 import { startGateway } from './gateway.js';
 import { authorizingProxy } from './proxy.js';
-import { runSuite, type Verdict } from './suite.js';
+import { requiredBy, runSuite, type Verdict } from './suite.js';
 
 /** How many scenarios the suite has for each revision; fewer would mean that some did not run. */
 const SCENARIOS = { '2025-06-18': 27, '2025-11-25': 33, '2026-07-28': 40 };
@@ -49,6 +49,7 @@ export async function conformance(flags: { record?: boolean; keep?: string }): P
     const found = await runSuite(proxy.url, revision, await folder(dir, revision));
     verdicts.push(...found.map((verdict) => held(verdict, recorded)));
     if (found.length < expected) verdicts.push(missing(revision, `only ${found.length} of ${expected} scenarios ran`));
+    verdicts.push(...(await lacking(revision, found)));
   }
   const [revision, scenario] = OLDER;
   const older = await runSuite(proxy.url, revision, await folder(dir, revision), scenario);
@@ -62,6 +63,16 @@ async function folder(dir: string, revision: string): Promise<string> {
   const path = join(dir, revision);
   await mkdir(path, { recursive: true });
   return path;
+}
+
+/** What the revision has required since its release and the suite of today does not run. */
+async function lacking(revision: string, found: readonly Verdict[]): Promise<Verdict[]> {
+  const required = await requiredBy(revision);
+  const passed = new Set(found.filter(({ outcome }) => outcome === 'passed').map(({ scenario }) => scenario));
+  if (required.length > 0)
+    tell(`${required.filter((one) => passed.has(one)).length} of the ${required.length} that it requires passed`);
+  const ran = new Set(found.map(({ scenario }) => scenario));
+  return required.filter((one) => !ran.has(one)).map((one) => missing(revision, `${one} is required and did not run`));
 }
 
 const missing = (revision: string, problem: string): Verdict => ({

@@ -1,13 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const SUITE = fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/package.json')).replace(
-  /package\.json$/,
-  'dist/index.js',
-);
+const PACKAGE = dirname(fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/package.json')));
+const SUITE = join(PACKAGE, 'dist/index.js');
 
 /** A check as the suite writes it. */
 interface Check {
@@ -42,6 +40,13 @@ export async function runSuite(url: string, revision: string, dir: string, only?
       return verdictOf(revision, scenarioOf(folder), checks);
     }),
   );
+}
+
+/** The server scenarios that a revision has required since its release; none for one without such a list. */
+export async function requiredBy(revision: string): Promise<readonly string[]> {
+  const list = await readFile(join(PACKAGE, 'requirements', `${revision}.yaml`), 'utf8').catch(() => '');
+  const [, server = ''] = /^server:\n((?: .*\n|\n|#.*\n)*)/m.exec(list) ?? [];
+  return [...server.matchAll(/^ +- (\S+)/gm)].map(([, scenario = '']) => scenario);
 }
 
 /** `server-<scenario>-<time>`. */
