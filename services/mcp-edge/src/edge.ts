@@ -264,11 +264,11 @@ export class Edge {
       records,
       metrics,
       ops: host.ops,
+      ready: { settings, health: host.health, catalog, federation, integrity, views: this.views },
       admin: this.admin,
       purge: new PurgeRoute({
         bus,
         instances: catalog.instances,
-      ready: { settings, health: host.health, catalog, federation, integrity, views: this.views },
         secret: settings.cronSecret,
         failuresPerMinute: settings.CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE,
         clientIp: (req) => front.clientIp(req),
@@ -367,12 +367,12 @@ export class Edge {
       this.host.metrics.onScrape(async () => {
         this.#countSchemaFaults();
         metrics.quarantinedTools.set(this.integrity.heldCount);
+        metrics.auditLinesDropped.set(this.host.lines.dropped);
         metrics.integrityDegraded.set(this.integrity.degraded.size > 0 ? 1 : 0);
       }),
       this.host.metrics.onScrape(async () => {
         items();
         // Infinite before the first load, which is no number of the text format.
-        metrics.auditLinesDropped.set(this.host.lines.dropped);
         metrics.viewsAge.set(Math.min(this.views.ageMs / 1_000, 1e9));
       }),
     );
