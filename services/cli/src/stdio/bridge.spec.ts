@@ -109,6 +109,16 @@ describe('an answer of the gateway', () => {
     expect((await client.answer(1)).error.message).toContain('cannot be reached');
   });
 
+  it('P03 is waited for where nobody listens for a moment', async () => {
+    const before = await ScriptedGateway.start((_, res) => void res.destroy());
+    await using client = new Bridged(before.url);
+    const port = Number(before.url.port);
+    await before[Symbol.asyncDispose]();
+    client.askModern(1, 'tools/list');
+    await using _after = await ScriptedGateway.start((seen, res) => result(res, seen), port);
+    expect(await client.answer(1)).toMatchObject({ result: {} });
+  });
+
   it('to a notification is written to nobody', async () => {
     await using gateway = await ScriptedGateway.start((seen, res) =>
       seen.message.id === undefined

@@ -146,7 +146,7 @@ describe('a cancellation', () => {
 });
 
 describe('a session that the gateway knows no more', () => {
-  it('is made anew, with what the client had set in it, and the request is sent again', async () => {
+  it('P03 is made anew, with what the client had set in it, and the request is sent again', async () => {
     let session = 1;
     await using gateway = await ScriptedGateway.start((seen, res) => {
       const { message, headers } = seen;

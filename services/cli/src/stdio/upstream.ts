@@ -1,11 +1,14 @@
 import { Agent, request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
 import { Agent as TlsAgent, request as requestTls } from 'node:https';
+import { setTimeout as pause } from 'node:timers/promises';
 import { CliError } from '../exit.js';
 import { version } from '../version.js';
 
 const ACCEPT = 'application/json, text/event-stream';
 /** A peer that went without a word (a laptop that slept) is noticed by this, in a stream too. */
 const KEEP_ALIVE_MS = 30_000;
+/** Nobody listens while a gateway is brought back: nothing was sent, so the same may be tried again, this often and this late. */
+const AGAIN_AFTER_MS = [100, 300, 900, 2_700];
 
 export interface Sent {
   method: 'POST' | 'GET' | 'DELETE';
@@ -38,7 +41,19 @@ export class Upstream {
   }
 
   /** Rejects when there is no connection, or it was lost before an answer. */
-  send({ method, headers, body, signal }: Sent): Promise<Answer> {
+  async send(sent: Sent): Promise<Answer> {
+    for (const wait of AGAIN_AFTER_MS) {
+      try {
+        return await this.#once(sent);
+      } catch (error) {
+        if (!isRefused(error)) throw error;
+        await pause(wait, undefined, { signal: sent.signal });
+      }
+    }
+    return this.#once(sent);
+  }
+
+  #once({ method, headers, body, signal }: Sent): Promise<Answer> {
     const open = this.url.protocol === 'https:' ? requestTls : request;
     return new Promise((resolve, reject) => {
       const sent = open(this.url, {
@@ -74,3 +89,6 @@ export class Upstream {
     this.#agent.destroy();
   }
 }
+
+const isRefused = (error: unknown): boolean =>
+  error instanceof CliError && (error.cause as NodeJS.ErrnoException).code === 'ECONNREFUSED';

@@ -19,20 +19,16 @@ export class ScriptedGateway implements AsyncDisposable {
   readonly seen: Seen[] = [];
   readonly #server = createServer((req, res) => void this.#serve(req, res));
 
-  private constructor(private script: Script) {}
+  private constructor(private readonly script: Script) {}
 
-  static async start(script: Script): Promise<ScriptedGateway> {
+  static async start(script: Script, port = 0): Promise<ScriptedGateway> {
     const gateway = new ScriptedGateway(script);
-    await new Promise<void>((resolve) => gateway.#server.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => gateway.#server.listen(port, '127.0.0.1', resolve));
     return gateway;
   }
 
   get url(): URL {
     return new URL(`http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/mcp`);
-  }
-
-  answerWith(script: Script): void {
-    this.script = script;
   }
 
   /** What was asked with this method of JSON-RPC, or of HTTP. */
