@@ -39,7 +39,8 @@ export class Catalog implements CatalogReader {
   readonly #announced = new Map<string, readonly Omit<EdgeTool, 'live'>[]>();
   #owners: Readonly<Record<string, unknown>> = {};
   readonly instances = new Instances();
-  readonly #listeners = new Set<() => void>();
+  /** With whether they are told quiet changes as well. */
+  readonly #listeners = new Map<() => void, boolean>();
   #settling: NodeJS.Timeout | undefined;
   readonly #stops: (() => void)[] = [];
 
@@ -140,8 +141,9 @@ export class Catalog implements CatalogReader {
     );
   }
 
-  onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
+  /** `quiet`: told also of what was there before and only this process did not know. */
+  onChange(listener: () => void, quiet = false): () => void {
+    this.#listeners.set(listener, quiet);
     return () => void this.#listeners.delete(listener);
   }
 
@@ -231,7 +233,7 @@ export class Catalog implements CatalogReader {
     if (!changed) return;
     this.version++;
     this.changed_at = new Date().toISOString();
-    if (notify) for (const listener of this.#listeners) listener();
+    for (const [listener, quiet] of this.#listeners) if (notify || quiet) listener();
   }
 }
 

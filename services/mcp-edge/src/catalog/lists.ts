@@ -1,6 +1,6 @@
-import { formOf } from '../federation/schemas/forms.js';
+import { formOf, hasForm } from '../federation/schemas/forms.js';
 import { NO_DEFAULTS, profileFor, type ProfileDefaults } from '../federation/schemas/profile-rules.js';
-import { ORIGINAL } from '../federation/schemas/profiles.js';
+import { BASIC, ORIGINAL } from '../federation/schemas/profiles.js';
 import { wrapOutput } from '../federation/schemas/wrap-output.js';
 import {
   MODERN,
@@ -61,8 +61,8 @@ export class PreparedLists {
     private readonly options: PreparedListsOptions = {},
   ) {
     const { fallback, rules } = options.defaults ?? NO_DEFAULTS;
-    this.#profiles = new Set([fallback, ...rules.map(({ profile }) => profile)]);
-    catalog.onChange(() => this.#warm());
+    this.#profiles = new Set([fallback, BASIC, ...rules.map(({ profile }) => profile)]);
+    catalog.onChange(() => this.#warm(), true);
   }
 
   /** The whole `result` object. `options` have passed `listFault`. */
@@ -146,7 +146,8 @@ export class PreparedLists {
     const profiles = [...this.#profiles].filter((profile) => profile !== ORIGINAL);
     const work = this.catalog
       .all()
-      .flatMap(({ listing }) => profiles.map((profile) => [listing.schemas, profile] as const));
+      .flatMap(({ listing }) => profiles.map((profile) => [listing.schemas, profile] as const))
+      .filter((wanted) => !hasForm(...wanted));
     const slice = (): void => {
       const until = performance.now() + SLICE_MS;
       for (let next = work.pop(); next !== undefined; next = work.pop()) {

@@ -33,7 +33,8 @@ const nameOf = (names: Names, { id }: Backend, original: string): string | undef
 export class FederatedOffer {
   current: FederatedCatalog = { tools: [], prompts: [], templates: [], resources: [] };
   #tools: readonly EdgeTool[] = [];
-  readonly #made = new WeakMap<DeclaredTool, EdgeTool>();
+  /** By its declaration, with what was added to that. */
+  readonly #made = new WeakMap<DeclaredTool, { tool: EdgeTool; added: string }>();
   readonly #items = new WeakMap<object, object>();
   /** Of everything declared, offered now or not, and of what backends held that were not heard since the start: an outage renames nothing. */
   readonly #names: Record<NameKind, Names> = { tool: new Map(), prompt: new Map() };
@@ -128,12 +129,14 @@ export class FederatedOffer {
     more: Pick<FederatedTool, 'backend' | 'exposed' | 'requiredScopes' | 'held'>,
     replacement: string | undefined,
   ): EdgeTool {
+    const { exposed, requiredScopes, held } = more;
+    const added = JSON.stringify([exposed, requiredScopes, held?.why, replacement]);
     const before = this.#made.get(declared);
+    if (before?.added === added) return before.tool;
     const federated: FederatedTool = { ...declared, ...more, digest: this.options.digestOf(declared) };
-    const made = federatedEdgeTool(federated, { replacement, longestMs: this.options.longestMs });
-    if (before !== undefined && isSame(before, made)) return before;
-    this.#made.set(declared, made);
-    return made;
+    const tool = federatedEdgeTool(federated, { replacement, longestMs: this.options.longestMs });
+    this.#made.set(declared, { tool, added });
+    return tool;
   }
 
   #kept<T extends object, More extends { backend: Backend; exposed?: string }>(item: T, more: More): T & More {
@@ -167,14 +170,6 @@ export class FederatedOffer {
 
 const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((item, i) => item === b[i]);
-
-/** Of two made of one declaration: only what was added to it can differ. */
-const isSame = (a: EdgeTool, b: EdgeTool): boolean =>
-  a.name === b.name &&
-  a.listing.full === b.listing.full &&
-  same(a.required_scopes, b.required_scopes) &&
-  a.federated?.held?.why === b.federated?.held?.why &&
-  a.federated?.digest === b.federated?.digest;
 
 function difference(before: readonly EdgeTool[], after: readonly EdgeTool[]): string[] {
   const old = new Map(before.map((tool) => [tool.name, tool]));

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@cortex/testing';
+import type { EdgeTool } from '../catalog/edge-tool.js';
 import { backendEnv, type TestBackend, testBackend } from '../testing/backend.js';
 import { type EdgeFixture, startEdge } from '../testing/edge-fixture.js';
 import { ADMIN_SECRET, operator } from '../testing/operator.js';
+import { hasForm } from './schemas/forms.js';
 
 const COUNT = 2_000;
 const PAGE = 300;
@@ -80,6 +82,11 @@ describe('2,000 tools of a backend', () => {
     const [full, short] = [await pages(), await pages({ 'x-cortex-tool-mode': 'search' })];
     expect(mine(namesIn(short.tools))).toHaveLength(COUNT);
     expect(bytes(short) / bytes(full)).toBeLessThan(0.2);
+  });
+
+  it('have their simple forms before a list asks for them', async () => {
+    const simple = ({ listing }: EdgeTool) => hasForm(listing.schemas, 'basic');
+    await eventually(() => edge.edge.catalog.all().every(simple));
   });
 
   it('are found by a piece of text, by keywords, and by name', async () => {

@@ -22,6 +22,9 @@ export function formOf(schemas: Schemas, profile: string): Form {
   return form;
 }
 
+/** Whether this form was worked out already. */
+export const hasForm = (schemas: Schemas, profile: string): boolean => forms.get(schemas)?.has(profile) === true;
+
 function made({ input, output }: Schemas, profile: string): Form {
   const asked: Projection = project(input, profile, 'input');
   if ('omitted' in asked) return { omitted: `its inputSchema has no such form: ${asked.omitted}` };
