@@ -1,4 +1,5 @@
 import { directTarget, gatewayTarget, proxyTarget } from './gateway-targets.js';
+import { manyTools } from './many-tools.js';
 import { CONNECTIONS, goal, JUDGED, type Suite } from './suite.js';
 
 const PROXY = 'proxy';
@@ -25,7 +26,7 @@ export const GATEWAY: Suite = {
       full: true as const,
     },
   ],
-  scenarios: [],
+  scenarios: [manyTools],
 
   pairs: (measured) =>
     measured

@@ -5,11 +5,11 @@ import { type Started, startProgram } from './processes.js';
 import { callOf, contractCallOf, listOf, TOOL } from './request.js';
 import type { Running, Target } from './targets.js';
 
-const SCOPES = 'mcp:cortex:read mcp:bench:read';
+export const SCOPES = 'mcp:cortex:read mcp:bench:read';
 
-const startBackend = (tools = 1): Promise<Started> => startProgram('floor-backend.js', [String(tools)]);
+export const startBackend = (tools = 1): Promise<Started> => startProgram('floor-backend.js', [String(tools)]);
 const portOf = ({ said }: Started): number => Number(said['port']);
-const urlOf = (server: Started): string => `http://127.0.0.1:${portOf(server)}`;
+export const urlOf = (server: Started): string => `http://127.0.0.1:${portOf(server)}`;
 
 /** The backend asked by the load itself. */
 export const directTarget = (name: string, what: string): Target => ({
@@ -75,7 +75,7 @@ export const gatewayTarget = ({ name, what, tools = 1, list }: GatewaySettings):
 });
 
 /** Its tool `echo` is offered under the name that the bench calls. */
-const backendEnv = (url: string): Record<string, string> => ({
+export const backendEnv = (url: string): Record<string, string> => ({
   CORTEX_BACKENDS: 'bench',
   CORTEX_BACKEND_BENCH_URL: url,
 });
