@@ -53,7 +53,7 @@ import { EdgeMetrics } from './metrics.js';
 import { RateLimiter } from './ratelimit/rate-limiter.js';
 import { definitions as definitionHistory } from './projections/definitions.projection.js';
 import type { Authenticator, CatalogTool, EdgeCore, EdgeLog, LegacyLayer, ModeReader } from './seams.js';
-import { type Settings, settingsOf } from './settings.js';
+import { type Settings, settingsOf, startWarnings } from './settings.js';
 import { WebhookListener } from './webhooks/listener.js';
 import { Speakers } from './webhooks/speakers.js';
 
@@ -110,7 +110,7 @@ export class Edge {
     this.views = new LiveViews({ bus, pool: host.pool, managed: managedPolicy(settings.CORTEX_MANAGED_POLICY), log });
     const { backends, skipped, warnings } = settings.federation;
     for (const sentence of skipped) log.error({}, sentence);
-    for (const sentence of warnings) log.warn({}, sentence);
+    for (const sentence of [...warnings, ...startWarnings(settings)]) log.warn({}, sentence);
     const own = host.definition.tools;
     const sealer = new Sealer(settings.stateKey, settings.CORTEX_STATE_KEYS_OLD);
     const roundTrips = new RoundTrips(sealer, settings.CORTEX_STATE_TTL_SECONDS, log);

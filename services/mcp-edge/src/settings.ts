@@ -117,6 +117,12 @@ export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settin
   };
 }
 
+/** What an operator should know at a start that nothing stops; whoever reads a setting alone tells what is wrong with it. */
+export function startWarnings({ production, CORTEX_ALLOWED_ORIGINS: origins }: Settings): string[] {
+  if (!production || origins.length > 0) return [];
+  return ['CORTEX_ALLOWED_ORIGINS is empty: clients that are web pages fail at their preflight; list their origins'];
+}
+
 function baselineKeysOf(env: EdgeEnvironment, faults: string[]): Keys {
   try {
     return keysOf(env.CORTEX_BASELINE_PRIVATE_KEY, env.CORTEX_BASELINE_PUBLIC_KEY);
