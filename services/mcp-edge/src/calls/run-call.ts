@@ -107,7 +107,9 @@ export class CallPipeline {
     try {
       if (input.cancel.cancelled) throw cancelledByCaller();
       const work = (): Promise<Delivered> => this.#execute(ctx, tool);
-      const delivered = key === undefined ? await work() : await idempotency.run(ctx, tool, key, work);
+      // What the edge itself shows depends on rights that no gate asks for: a repeat looks again (threat T17).
+      const repeatable = key === undefined || tool.local?.tier === 'read';
+      const delivered = repeatable ? await work() : await idempotency.run(ctx, tool, key, work);
       const { members, is_error, meta, fault, result_type } = delivered;
       const ending: Ending = {
         outcome: is_error ? 'failed' : 'succeeded',

@@ -98,6 +98,15 @@ describe('read_cortex_resource', () => {
     await edge.finished({ tool: 'read_cortex_resource', outcome: 'denied', gate: 'scope', reason: 'refused_by_scope' });
   });
 
+  it('T17 a key gives back nothing that the scope was taken away of', async () => {
+    const meta = { 'cortex/idempotencyKey': 'once' };
+    expect((await read('demo://note', { meta })).body.result.content[0].text).toBe('content of demo://note');
+    const less = await edge.token({ scope: 'mcp:other:read' });
+    const { status, text } = await read('demo://note', { token: less, meta });
+    expect(status).toBe(403);
+    expect(text).not.toContain('content of');
+  });
+
   it('tells what went wrong at the backend as resources/read does', async () => {
     const direct = await edge.ask('resources/read', { uri: 'demo://broken' }, { token: reader });
     expect((await read('demo://broken')).body.error).toEqual(direct.body.error);
