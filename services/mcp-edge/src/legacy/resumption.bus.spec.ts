@@ -97,6 +97,28 @@ describe('a client that comes back for an answer', () => {
     expect([answerOf(older), answerOf(newer)?.id]).toEqual([undefined, 1]);
   });
 
+  it('P72 finds what it is asked meanwhile, and the call goes on with its answer', async () => {
+    const session = await calls.open(raw, '2025-11-25', { elicitation: {} });
+    const { call, stream } = await broken(session);
+    const params = { message: 'Sure?', requestedSchema: { type: 'object', properties: { ok: { type: 'boolean' } } } };
+    const inputRequests = { sure: { method: 'elicitation/create', params } };
+    call.end({ resultType: 'input_required', inputRequests, requestState: 'so far' });
+    const again = await resume(session, stream.ids[1]);
+    const question = await eventually(
+      () => again.events.find(({ method }) => method === 'elicitation/create') ?? false,
+    );
+    const result = { action: 'accept', content: { ok: true } };
+    const body = { jsonrpc: '2.0', id: question.id, result };
+    expect((await raw.ask({ body, headers: { 'mcp-session-id': session } })).status).toBe(202);
+    (await call.again()).finish();
+    await eventually(() => again.ended);
+    expect([question.params.message, answerOf(again)?.id, numbersOf(again)]).toEqual(['Sure?', 1, [1, 2, 3]]);
+    expect(calls.backend.asked.at(-1)?.context).toMatchObject({
+      inputResponses: { sure: result },
+      requestState: 'so far',
+    });
+  });
+
   it('of an older revision gets no empty event, and can come back once it has an id', async () => {
     const session = await calls.open(raw, '2025-06-18');
     const { call, stream } = await broken(session);
@@ -186,4 +208,24 @@ describe('a stream that is ended early', () => {
     await eventually(() => last.ended);
     expect(answerOf(last)?.id).toBe(1);
   });
+});
+
+it('P11 a stop waits for the answer of who came back for it', async () => {
+  await using other = await startEdge({ env: backendEnv({ demo: calls.backend }) });
+  const client = rawClient(other.origin, await other.token({ scope: STEPPED }));
+  await eventually(() => other.edge.catalog.find('demo_work') !== undefined);
+  const session = await calls.open(client);
+  const call = await calls.begin(client, session);
+  call.line({ type: 'close_stream' });
+  const stream = await call.stream;
+  await eventually(() => stream.ended);
+  const again = await listen(client, session, stream.ids[0]);
+  const notices = await listen(client, session);
+  const stopping = other.app.stop();
+  await eventually(() => notices.ended);
+  expect(again.ended).toBe(false);
+  call.finish();
+  await eventually(() => again.ended);
+  expect(answerOf(again)?.id).toBe(1);
+  await stopping;
 });

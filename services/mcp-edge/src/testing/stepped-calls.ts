@@ -6,20 +6,27 @@ import type { RawAsk, RawClient, RawStream } from './raw-client.js';
 /** The scope of every tool of the backend below. */
 export const STEPPED = 'mcp:demo:read';
 
-/** A call of a session that runs. */
-export interface SteppedCall {
-  /** What comes on the connection of its POST. */
-  readonly stream: Promise<RawStream>;
-  /** The backend says something. */
+/** What a backend that has a call can say. */
+export interface Steps {
   line(value: object): void;
   progress(n: number): void;
   finish(text?: string): void;
+  /** The final line, whatever it is; `native`, so a result of MCP. */
+  end(result: object): void;
+}
+
+/** A call of a session that runs. */
+export interface SteppedCall extends Steps {
+  /** What comes on the connection of its POST. */
+  readonly stream: Promise<RawStream>;
+  /** Resolves when the backend is called again for it. */
+  again(): Promise<Steps>;
 }
 
 export interface SteppedCalls extends AsyncDisposable {
   readonly backend: TestBackend;
   /** A session of its own. */
-  open(client: RawClient, revision?: string): Promise<string>;
+  open(client: RawClient, revision?: string, capabilities?: object): Promise<string>;
   /** Resolves when the backend has the call. */
   begin(client: RawClient, session: string, id?: unknown): Promise<SteppedCall>;
 }
@@ -34,8 +41,8 @@ export async function steppedCalls(): Promise<SteppedCalls> {
   };
   return {
     backend,
-    async open(client, protocolVersion = '2025-11-25') {
-      const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'c', version: '1' } };
+    async open(client, protocolVersion = '2025-11-25', capabilities = {}) {
+      const params = { protocolVersion, capabilities, clientInfo: { name: 'c', version: '1' } };
       const { headers } = await client.ask({ body: { jsonrpc: '2.0', id: 0, method: 'initialize', params } });
       return String(headers['mcp-session-id']);
     },
@@ -46,22 +53,27 @@ export async function steppedCalls(): Promise<SteppedCalls> {
         headers: { 'mcp-session-id': session, accept: 'application/json, text/event-stream' },
         body: { jsonrpc: '2.0', id, method: 'tools/call', params },
       });
-      const res = await eventually(() => answers[before] ?? false);
-      const line = (value: object): void => void res.write(`${JSON.stringify(value)}\n`);
-      return {
-        stream,
-        line,
-        progress: (n) => line({ type: 'progress', progress: n }),
-        finish(text = 'done') {
-          line({ type: 'result', result: { content: [{ type: 'text', text }] }, native: true });
-          res.end();
-        },
-      };
+      const steps = async (n: number): Promise<Steps> => stepsOf(await eventually(() => answers[before + n] ?? false));
+      return { stream, again: () => steps(1), ...(await steps(0)) };
     },
     async [Symbol.asyncDispose]() {
       for (const res of answers) res.destroy();
       await backend[Symbol.asyncDispose]();
     },
+  };
+}
+
+function stepsOf(res: ServerResponse): Steps {
+  const line = (value: object): void => void res.write(`${JSON.stringify(value)}\n`);
+  const end = (result: object): void => {
+    line({ type: 'result', result, native: true });
+    res.end();
+  };
+  return {
+    line,
+    end,
+    progress: (n) => line({ type: 'progress', progress: n }),
+    finish: (text = 'done') => end({ content: [{ type: 'text', text }] }),
   };
 }
 
