@@ -155,7 +155,8 @@ describe('a baseline file that cannot be believed', () => {
     await writeFile(file, 'no JSON');
     await restart({ CORTEX_TOOL_INTEGRITY_MODE: 'warn' });
     expect(offered()).toEqual(['Says it back.']);
-    expect((await overview()).degraded).toHaveLength(1);
+    const why = `${id}: the baseline file cannot be believed (it is no JSON); restore it, or delete it, and start again`;
+    expect((await overview()).degraded).toEqual([why]);
     expect(await readFile(file, 'utf8')).toBe('no JSON');
   });
 

@@ -91,7 +91,7 @@ export class BaselineFile {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
       throw error;
     }
-    const document = readDocument(JSON.parse(text));
+    const document = readDocument(parsed(text));
     if (keys.publicKey !== undefined) assertSigned(document, keys.publicKey);
     else if (document.signature !== undefined) throw new Error('it is signed, and no key is configured');
     return document;
@@ -165,6 +165,14 @@ export class BaselineFile {
         blocks.quarantine[key] = { tool: key, app, changed: [...changed], reasons: [...reasons], firstSeenAt: since };
       }
     return blocks;
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error('it is no JSON');
   }
 }
 
