@@ -235,6 +235,17 @@ describe('failed authentications', () => {
   });
 });
 
+it('T02 an issuer that may be away is warned of at the start, and only then', () => {
+  const introspected = {
+    OAUTH_INTROSPECT_URL: `${ISSUER}/introspect`,
+    OAUTH_INTROSPECT_CLIENT_ID: 'cortex',
+    OAUTH_INTROSPECT_CLIENT_SECRET: 's',
+  };
+  const open = edge({ ...introspected, OAUTH_INTROSPECT_FAIL_MODE: 'open' });
+  expect(open.logs).toEqual([expect.stringMatching(/^warn: OAUTH_INTROSPECT_FAIL_MODE is open/)]);
+  expect(edge(introspected).logs).toEqual([]);
+});
+
 it('a scope hierarchy that cannot be read is a bad variable, named at the start', () => {
   const { error } = config.safeParse({ OAUTH_ISSUER: ISSUER, CORTEX_SCOPE_IMPLIES: 'all=a; oops' });
   expect(error?.issues).toMatchObject([{ path: ['CORTEX_SCOPE_IMPLIES'], message: expect.stringContaining('"oops"') }]);

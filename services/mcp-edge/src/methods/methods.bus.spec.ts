@@ -125,7 +125,7 @@ describe('the prompts of a backend', () => {
     [{ messages: [{ role: 'system', content: { type: 'text', text: '' } }] }],
     [{ messages: [{ role: 'user', content: { type: 'video' } }] }],
     [[]],
-  ])('P40 of the form %j are an invalid response', async (value) => {
+  ])('of the form %j are an invalid response', async (value) => {
     const good = demo.answers['get_prompt']!;
     demo.answers['get_prompt'] = () => value;
     const { error } = (await ask('prompts/get', { name: 'demo_simple' })).body;

@@ -110,7 +110,7 @@ describe('questions', () => {
     [{ resultType: 'input_required' }],
     [{ resultType: 'input_required', inputRequests: { a: { method: 'tools/list' } } }],
     [{ resultType: 'input_required', requestState: 7 }],
-  ])('P40 of the form %j are an invalid response', async (value) => {
+  ])('of the form %j are an invalid response', async (value) => {
     const good = demo.answers['ask']!;
     demo.answers['ask'] = (_asked, res) => json(res, 200, value, NATIVE);
     expect((await call()).body.error).toEqual({ code: -32603, message: 'Backend demo sent an invalid response' });
