@@ -1,5 +1,5 @@
 import { AGENT_ROLES } from '@cortex/contracts/agent';
-import { APPROVAL_MODES, AUTONOMY } from '@cortex/contracts/gating';
+import { APPROVAL_MODES, AUTONOMY, MODES } from '@cortex/contracts/gating';
 import { MEMORY_PERMISSIONS } from '@cortex/contracts/memory';
 import { Argument, Command, CommanderError, Option } from 'commander';
 import { CliError, EXIT } from './exit.js';
@@ -117,6 +117,15 @@ export function program(): Command {
   json(command(cortex, 'explain', 'why a caller can or cannot see and call a tool now; nothing is called'))
     .argument('<tool>')
     .option('--token <jwt>', 'of that caller, a refused one too; - reads it from stdin (default: the owner)')
+    .option('--session <id>', 'instead of a token: that agent session, as it was started')
+    .option('--agent <id>', 'that agent, in its newest open session')
+    .option('--person <who>', 'that person, a per_ id or a sub of the issuer, with the scopes of the last token')
+    .option(
+      '--scopes <list>',
+      'as if these were the scopes of the session, the person or the owner; separated by blanks or commas',
+    )
+    .option('--space <id>', 'as if the session spoke in this conversation')
+    .addOption(new Option('--mode <mode>', 'as if the session had this mode').choices(MODES))
     .option('--args <json>', 'with these arguments, a JSON object')
     .option('--url <origin>', 'of a Cortex elsewhere, with $CORTEX_ADMIN_SECRET')
     .action(async (tool, flags) => (await import('./commands/explain.js')).explain(tool, flags));

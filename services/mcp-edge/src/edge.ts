@@ -226,7 +226,7 @@ export class Edge {
       local: new LocalTools(host, { catalog, modes, federation, methods, lists, instances: catalog.instances }),
       federation,
     }));
-    addExplainRoute(this.admin, { settings, catalog, views: this.views, authenticator, limiter }, records);
+    addExplainRoute(this.admin, { settings, catalog, views: this.views, authenticator, people, limiter }, records);
     const { runCall } = pipeline;
     const recordRequest: EdgeCore['recordRequest'] = (exchange, note) => records.request(exchange, note);
     const core: EdgeCore = {

@@ -47,3 +47,26 @@ it.each([
 ])('arguments that are %s are wrong usage', async (_, args) =>
   expect((await home.cortex('explain', 'sample_echo', '--token', 'x', '--args', args)).code).toBe(2),
 );
+
+it('a person who came once is asked about without a token, with other scopes too', async () => {
+  await home.edge.call('whoami');
+  const { code, out } = await home.cortex(
+    'explain',
+    'sample_risky',
+    '--person',
+    'alice',
+    '--scopes',
+    'mcp:cortex:read',
+  );
+  expect(code).toBe(0);
+  expect(out).toContain('ok  authenticate  no token was given: alice as of ');
+  expect(out).toMatch(/NO {2}scope +scope lacks mcp:cortex:write/);
+  const none = await home.cortex('explain', 'sample_risky', '--person', 'nobody');
+  expect(none).toMatchObject({ code: 1, told: expect.stringContaining('never came here') });
+  const both = await home.cortex('explain', 'sample_risky', '--person', 'alice', '--session', 's');
+  expect(both).toMatchObject({
+    code: 1,
+    told: expect.stringContaining('give one of token, session, agent and person'),
+  });
+  expect(await home.cortex('explain', 'sample_risky', '--session', 's', '--mode', 'none')).toMatchObject({ code: 2 });
+});

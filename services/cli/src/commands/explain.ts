@@ -9,14 +9,27 @@ import { makeToken } from '../token.js';
 
 interface Flags extends OperatorFlags {
   token?: string;
+  session?: string;
+  agent?: string;
+  person?: string;
+  scopes?: string;
+  space?: string;
+  mode?: string;
   args?: string;
 }
 
 export async function explain(tool: string, flags: Flags): Promise<void> {
+  const { session, agent, person, space, mode } = flags;
   const given = flags.token === '-' ? await readAll(process.stdin) : flags.token;
-  const token = bearerFlag(given) ?? makeToken(homeOf(flags.home), process.env);
+  const named = [session, agent, person].some((one) => one !== undefined);
+  const own = () => makeToken(homeOf(flags.home), process.env, { scopes: flags.scopes });
+  const token = bearerFlag(given) ?? (named ? undefined : own());
+  const scopes = flags.scopes?.split(/[\s,]+/).filter(Boolean);
+  // The owner's token is made with them.
+  const caller = named || (given !== undefined && scopes) ? { session, agent, person, scopes } : undefined;
   const args = flags.args === undefined ? undefined : parseArguments(flags.args, '--args');
-  const answer = await operator<Explanation>(flags, 'POST', 'explain', { tool, token, arguments: args });
+  const question = { tool, token, caller, space, mode, arguments: args };
+  const answer = await operator<Explanation>(flags, 'POST', 'explain', question);
   if (flags.json) printJson(answer);
   else print(showControls(told(answer)));
 }

@@ -37,7 +37,7 @@ const outside = {
   AWS_SECRET_ACCESS_KEY: 'canary',
   GITHUB_TOKEN: 'canary',
 };
-const of = (...services: ('mcp-edge' | 'remote-ops' | 'session' | 'billing')[]) =>
+const of = (...services: ('mcp-edge' | 'remote-ops' | 'session' | 'billing' | 'audit')[]) =>
   serviceEnvironment(services, homeOf('/home/x'), state, secrets, outside);
 
 describe('the environment of a service', () => {

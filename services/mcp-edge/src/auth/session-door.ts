@@ -152,7 +152,7 @@ async function waitFor(views: SessionViews, sid: string): Promise<Standing> {
  * What a token says, held to what stands in the log: it may say less than its session was started with, and whose session it
  * is, where and for whom is not its to say. So a signing key that leaks makes no session more than it is.
  */
-function held(claims: SessionTokenClaims, started: SessionView, run: RunView | undefined): SessionTokenClaims {
+export function held(claims: SessionTokenClaims, started: SessionView, run: RunView | undefined): SessionTokenClaims {
   const { workspace, person_id, kind, parent_session_id, agent_id, mode, project, channel } = started;
   const groups = claims.groups.filter((group) => started.groups.includes(group));
   const named = [claims.allowlist, started.allowlist ?? undefined].filter((list) => list !== undefined);

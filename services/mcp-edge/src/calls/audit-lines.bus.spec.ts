@@ -108,8 +108,8 @@ describe('the line of a tool call', () => {
 
   it('says by which gate it was refused, and what failed in a tool that ran', async () => {
     const reader = await edge.token({ scope: 'mcp:cortex:read' });
-    const [refused] = await linesOf(() => edge.call('sample_write', { text: 'x' }, { token: reader }));
-    expect(refused).toMatchObject({ outcome: 'denied', success: false, gate: expect.any(String) });
+    const [refused] = await linesOf(() => edge.call('sample_risky', { path: 'x' }, { token: reader }));
+    expect(refused).toMatchObject({ tool: 'sample_risky', outcome: 'denied', success: false, gate: 'scope' });
     const [unknown] = await linesOf(() => legacy('tools/call', { name: 'no\u202etool' }));
     expect(unknown).toMatchObject({ tool: 'no\u202etool', target_app: null, success: false });
     expect(edge.app.lines.at(-1)).toContain('no\\u202etool');

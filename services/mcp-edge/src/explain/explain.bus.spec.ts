@@ -218,3 +218,85 @@ describe('T19 a question', () => {
     expect(JSON.stringify(records)).not.toContain('hidden words');
   });
 });
+
+describe('a caller without a token', () => {
+  const about = async (caller: object, tool = 'sample_risky', more: object = {}) => {
+    const { status, text } = await post({ tool, caller, ...more });
+    return { status, answer: JSON.parse(text) as Explanation & { error?: string; message?: string } };
+  };
+
+  it.each([
+    ['a session', () => ({ session: 'in-open' }), () => sessions.token('in-open', { sub: me })],
+    [
+      'a session in no workspace',
+      () => ({ session: 'nowhere' }),
+      () => sessions.token('nowhere', { groups: ['cortex-core'] }),
+    ],
+    ['a person by id', () => ({ person: me }), () => token()],
+    ['a person by sub', () => ({ person: 'alice' }), () => token()],
+  ])('is judged as with one: %s', async (_who, named, bearer) => {
+    const args = { workspace_id: 'shut' };
+    for (const tool of ['sample_echo', 'sample_workspace', 'sample_risky']) {
+      const { status, answer } = await about(named(), tool, { arguments: args });
+      const withToken = await explained(tool, await bearer(), args);
+      expect(status).toBe(200);
+      expect(answer.caller).toMatchObject({ kind: withToken.caller?.kind, id: withToken.caller?.id });
+      const results = ({ steps, listed, callable }: Explanation) => ({
+        listed,
+        callable,
+        steps: steps.map(({ gate, result }) => [gate, result]),
+      });
+      expect(results(answer)).toEqual(results(withToken));
+      expect(step(answer, 'authenticate')).toMatchObject({
+        result: 'pass',
+        why: expect.stringContaining('no token was given'),
+      });
+    }
+  });
+
+  it('is an agent in its newest open session', async () => {
+    await sessions.open('of-bob', { workspace: 'open', person_id: me, agent_id: 'bob' });
+    const { answer } = await about({ agent: 'bob' });
+    expect(answer.caller).toMatchObject({ kind: 'agent', session_id: 'of-bob', id: 'bob' });
+    await sessions.end('of-bob', 'open');
+    expect(await about({ agent: 'bob' })).toMatchObject({ status: 404, answer: { error: 'not_found' } });
+  });
+
+  it('may be given other scopes, but a session never more than it was started with', async () => {
+    const { answer } = await about({ person: me, scopes: ['mcp:cortex:read'] });
+    expect(step(answer, 'scope')?.result).toBe('refuse');
+    const wider = await about({ session: 'in-open', scopes: ['mcp:cortex:devices'] }, 'sample_risky');
+    expect(step(wider.answer, 'scope')?.result).toBe('refuse');
+  });
+
+  it('may be put into a conversation, or into a mode where the log shows none', async () => {
+    await sessions.open('in-shut', { workspace: 'shut', person_id: me });
+    const named = { session: 'in-shut' };
+    const free = await about(named, 'sample_workspace', { arguments: {} });
+    const planned = await about(named, 'sample_workspace', { arguments: {}, space: 's' });
+    expect(step(free.answer, 'mode')?.result).toBe('pass');
+    expect(step(planned.answer, 'mode')).toMatchObject({ result: 'refuse', why: expect.stringContaining('plan') });
+    const imagined = await about(named, 'sample_workspace', { arguments: {}, mode: 'plan' });
+    expect(step(imagined.answer, 'mode')?.result).toBe('refuse');
+  });
+
+  it('that ended is refused as its token would be', async () => {
+    await sessions.open('short', { workspace: 'open', person_id: me });
+    await sessions.end('short', 'open');
+    const { answer } = await about({ session: 'short' });
+    expect(answer).toMatchObject({ caller: null, steps: [{ gate: 'authenticate', source: { id: 'session_closed' } }] });
+  });
+
+  it.each([
+    ['nobody', {}, 400],
+    ['two', { session: 'in-open', person: 'alice' }, 400],
+    ['somebody who never came', { person: 'nobody-at-all' }, 404],
+    ['a person in a mode', { person: 'alice' }, 400, { mode: 'plan' }],
+    ['a name that is none', { session: '' }, 400],
+  ])('is one that is known: %s', async (_what, caller, status, more: object = {}) => {
+    expect(await about(caller, 'sample_risky', more)).toMatchObject({
+      status,
+      answer: { message: expect.any(String) },
+    });
+  });
+});

@@ -7,16 +7,16 @@ import { isOfAnotherPool } from '../calls/gates/pool.gate.js';
 import { GATES, type GateWorld } from '../calls/gates.js';
 import { callId, randomHex16 } from '../calls/ids.js';
 import type { ConfirmationRequest } from '../guard/confirmation.js';
+import type { GateViews } from '../guard/views.js';
 import type { RateLimiter } from '../ratelimit/rate-limiter.js';
-import { type Authenticator, type CallerContext, Cancellation, MODERN } from '../seams.js';
+import { type CallerContext, Cancellation, MODERN } from '../seams.js';
 import type { Settings } from '../settings.js';
+import { type Known, type Who, whoIs, type WhoWorld } from './who.js';
 import { passed, sourceOf, whoCan } from './words.js';
 
 /** One call that is asked about and not made. */
-export interface ExplainQuestion {
+export interface ExplainQuestion extends Who {
   readonly tool: string;
-  /** Of whoever would call; a refused one too. */
-  readonly token: string;
   /** Undefined: which they would be is not known, and a gate that needs them says so. */
   readonly arguments?: Record<string, unknown> | undefined;
 }
@@ -60,8 +60,9 @@ export interface Explanation {
   readonly as_of: { readonly at: string; readonly catalog_version: number };
 }
 
-export interface ExplainWorld extends Omit<GateWorld, 'confirmation'> {
-  readonly authenticator: Pick<Authenticator, 'examine'>;
+export interface ExplainWorld extends Omit<GateWorld, 'confirmation'>, WhoWorld {
+  readonly settings: Settings;
+  readonly views: GateViews;
   readonly limiter: Pick<RateLimiter, 'left'>;
 }
 
@@ -70,17 +71,18 @@ const PLACED = new Set(['workspace', 'mode', 'guard_rail', 'approval']);
 
 /**
  * Why a caller can or cannot see and call a tool now: the gates of a real call, run one after the other without a dispatch, a question to a
- * person, a permit or a trace of the token. Rejects with `unavailable` while people cannot be looked up. Source: gateway, section 3.4.
+ * person, a permit or a trace of the token. Rejects as `whoIs`. Source: gateway, section 3.4.
  */
 export async function explain(question: ExplainQuestion, world: ExplainWorld): Promise<Explanation> {
   const { catalog } = world;
   const as_of = { at: new Date().toISOString(), catalog_version: catalog.version };
-  const caller = await world.authenticator.examine(question.token);
-  if (isRefusal(caller)) {
-    const steps = [tokenRefused(caller.refused, world.settings)];
+  const known = await whoIs(question, world);
+  if (isRefusal(known)) {
+    const steps = [tokenRefused(known.refused, world.settings)];
     return { tool: question.tool, caller: null, listed: false, callable: 'no', steps, as_of };
   }
-  const door = await doorSteps(caller, world);
+  const { caller } = known;
+  const door = await doorSteps(known, world);
   const { steps: inside, tool } = await gateSteps(question, caller, world);
   const steps = [...door, ...inside];
   const letIn = door.every(({ result }) => result !== 'refuse');
@@ -136,7 +138,7 @@ const tokenRefused = (reason: AuthReason, settings: Settings): ExplainStep => ({
 });
 
 /** Steps 5 to 8 of a request: the token, the permits, the pool, the baseline. */
-async function doorSteps(caller: CallerContext, { settings, limiter }: ExplainWorld): Promise<ExplainStep[]> {
+async function doorSteps({ caller, instead }: Known, { settings, limiter }: ExplainWorld): Promise<ExplainStep[]> {
   const { issuer, audience, exp, kind } = caller;
   const until = Number.isFinite(exp) ? `, good until ${new Date(exp * 1000).toISOString()}` : '';
   const steps: ExplainStep[] = [
@@ -145,6 +147,7 @@ async function doorSteps(caller: CallerContext, { settings, limiter }: ExplainWo
       result: 'pass',
       why: `a token of ${kind === 'agent' ? 'an agent session, signed by this Cortex' : `a person from ${issuer}`} for ${audience}${until}`,
       source: { kind: 'token', id: kind === 'agent' ? (caller.session?.sid ?? null) : issuer },
+      ...instead,
     },
   ];
   const left = await limiter.left(caller);

@@ -99,6 +99,11 @@ export class GateMemory {
   session(sid: string): SessionView | undefined {
     return this.#sessions.get(sid);
   }
+  sessionOfAgent(agent_id: string): string | undefined {
+    let newest: string | undefined;
+    for (const [sid, session] of this.#sessions) if (session.agent_id === agent_id) newest = sid;
+    return newest;
+  }
 
   #workspaceOf(id: string): { members: Map<string, WorkspaceRole> } {
     let found = this.#workspaces.get(id);

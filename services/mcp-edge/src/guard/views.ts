@@ -38,4 +38,6 @@ export interface GateViews {
   sessionOpen(sid: string): 'open' | 'ended' | 'unknown';
   /** Of an open session alone. */
   session(sid: string): SessionView | undefined;
+  /** The newest open session that runs as this agent; a look at all of them. */
+  sessionOfAgent(agent_id: string): string | undefined;
 }
