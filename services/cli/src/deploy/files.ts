@@ -1,6 +1,8 @@
 import type { Secrets, ServiceDefinition } from '@cortex/service-kit';
+import { alertRules } from './alerts.js';
 import { chartSchema, chartServices } from './chart.js';
 import { composeParts } from './compose.js';
+import { DASHBOARDS, dashboardJson } from './dashboards.js';
 import { usersConf } from './nats.js';
 import { scrapeTargets } from './prometheus.js';
 
@@ -22,6 +24,9 @@ export function deploymentFiles(
     within('docker-compose.yml', composeParts(definitions)),
     ['deploy/nats/users.conf', usersConf(definitions)],
     ['helm/cortex/files/users.conf', usersConf(definitions)],
+    ...DASHBOARDS.map((one): [string, string] => [`deploy/grafana/dashboards/${one.file}.json`, dashboardJson(one)]),
+    ['deploy/prometheus/alerts.yaml', alertRules()],
+    ['helm/cortex/files/alerts.yaml', alertRules()],
     ['helm/cortex/services.yaml', chartServices(sample)],
     ['helm/cortex/values.schema.json', chartSchema(read('helm/cortex/values.schema.json'))],
     within('deploy/prometheus/prometheus.yml', { services: scrapeTargets() }),
