@@ -110,13 +110,19 @@ export class PreparedLists {
 
   #make(caller: CallerContext, family: Family, profile: string, { search = false, backends }: ListOptions): Buffer {
     const account: Account = { changed: [], omitted: [] };
-    const tools = this.catalog
-      .visible(caller)
-      .filter((tool) => search || !SEARCH_MODE_ONLY.has(tool.name))
-      .filter((tool) => backends === undefined || tool.block === 'builtin' || backends.includes(tool.shelf))
+    const offered = this.catalog.visible(caller).filter((tool) => search || !SEARCH_MODE_ONLY.has(tool.name));
+    const asked = offered.filter(
+      (tool) => backends === undefined || tool.block === 'builtin' || backends.includes(tool.shelf),
+    );
+    const tools = asked
       .map((tool) => (search ? tool.listing.short : undefined) ?? this.#shown(tool, family, profile, search, account))
       .filter((text) => text !== undefined);
-    const own = profile === ORIGINAL ? '' : `"cortex/schemaProfile":${JSON.stringify({ profile, ...account })}`;
+    const hidden = offered.length - asked.length;
+    const own = [
+      ...(profile === ORIGINAL ? [] : [`"cortex/schemaProfile":${JSON.stringify({ profile, ...account })}`]),
+      // Whoever finds a tool missing is told that the filter it asked for hides some.
+      ...(hidden === 0 ? [] : [`"cortex/hidden":${JSON.stringify({ tools: hidden, by: 'X-Cortex-Backends' })}`]),
+    ].join(',');
     const ttl = this.catalog.complete ? TTL_MS : TTL_INCOMPLETE_MS;
     const tail =
       family === 'm'

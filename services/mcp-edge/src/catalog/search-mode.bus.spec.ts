@@ -99,6 +99,15 @@ describe.each([
       expect(all.filter((name) => /^(docs|crm|sample)_/.test(name))).toEqual([]);
     });
 
+    it('P40 says how many tools it hides of those that the caller may use, and of no other', async () => {
+      const [all, some] = [await ask('tools/list', {}), await ask('tools/list', only('docs'))];
+      const hidden = all.tools.length - some.tools.length;
+      expect(some._meta['cortex/hidden']).toEqual({ tools: hidden, by: 'X-Cortex-Backends' });
+      expect(all._meta?.['cortex/hidden']).toBeUndefined();
+      const every = await ask('tools/list', only('docs,crm,agent,workspace'));
+      expect(every._meta?.['cortex/hidden']).toBeUndefined();
+    });
+
     it('counts Cortex`s own tools as a backend called workspace', async () => {
       const all = await names(only('workspace'));
       expect([all.includes('sample_echo'), federated(all)]).toEqual([true, []]);
