@@ -91,7 +91,7 @@ export function listFault({ schemas }: ListOptions, id?: RpcId): RpcFault | unde
   return fault(RPC.invalidParams, message, { id, data: { profiles: KNOWN_PROFILES } });
 }
 
-/** Tools that show what lists show, in the form in which this request would get one. */
-const SHOWING = new Set<unknown>(['find_tools', 'list_cortex_resources']);
+/** Tools that show what lists show, in the form in which this request would get one; a client may have put its prefix before them. */
+const SHOWING = /^(?:mcp__.+?__)?(?:find_tools|list_cortex_resources)$/;
 export const callList = (name: unknown, options: () => ListOptions): { list?: ListOptions } =>
-  SHOWING.has(name) ? { list: options() } : {};
+  typeof name === 'string' && SHOWING.test(name) ? { list: options() } : {};

@@ -69,6 +69,8 @@ describe('find_tools', () => {
     const [page] = await find({ names: ['demo_page'] }, { headers });
     expect(page?.inputSchema).toEqual({ type: 'object', properties: { at: { type: 'integer', maximum: 3 } } });
     expect(page).toEqual((await listed(headers)).find(({ name }) => name === 'demo_page'));
+    const prefixed = await edge.call('mcp__cortex__find_tools', { names: ['demo_page'] }, { token, headers });
+    expect(prefixed.body.result.structuredContent.tools).toEqual([page]);
   });
 
   it('with their whole schemas while the list shows lines', async () => {

@@ -145,6 +145,19 @@ describe('read_cortex_resource', () => {
     expect((await read('demo://ask')).body.error).toMatchObject({ code: -32021 });
   });
 
+  it('tells what a backend says while it works to a client that wants to hear it', async () => {
+    const good = demo.answers['read_resource']!;
+    demo.answers['read_resource'] = ({ params: { uri } }, res) => {
+      res.writeHead(200, { 'content-type': 'application/x-ndjson' });
+      res.write('{"type":"progress","progress":1,"total":2}\n');
+      res.end(`${JSON.stringify({ type: 'result', result: { contents: [{ uri, text: 'slow' }] } })}\n`);
+    };
+    const { text, body } = await read('demo://note', { meta: { progressToken: 'p' } });
+    expect(text).toContain('"method":"notifications/progress","params":{"progressToken":"p","progress":1,"total":2}');
+    expect(body.result.content).toEqual([{ type: 'text', text: 'slow' }]);
+    demo.answers['read_resource'] = good;
+  });
+
   it('answers in older revisions too', async () => {
     const { json: answer } = await rawClient(edge.origin, reader).ask({
       body: {
