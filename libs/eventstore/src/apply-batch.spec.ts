@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { applyBatch } from './apply-batch.js';
 import type { LogMessage } from './commit.js';
-import { defineProjection, type Projection } from './projection.js';
+import { defineProjection, defineProof, type Projection } from './projection.js';
 import { migrateSchema } from './provision-database.js';
 
 type Event = { type: 'Said'; data: { word: string } };
@@ -145,5 +145,44 @@ describe('a batch', () => {
     expect(await applyBatch(plain, projection, batch)).toMatchObject({ seq: 50 });
     plain.release();
     expect(await words()).toEqual(expected);
+  });
+});
+
+describe('a proof', () => {
+  const proof = defineProof<Db>({
+    name: 'bytes_v1',
+    subject: 'cortex.call.>',
+    tables: ['words'],
+    async proof(messages, tx) {
+      const { last } = await tx
+        .selectFrom('words')
+        .select((eb) => eb.fn.countAll<string>().as('last'))
+        .executeTakeFirstOrThrow();
+      const rows = messages.map(({ seq, data }, i) => ({ word: `${Number(last) + i}:${seq}:${data.length}` }));
+      await tx
+        .insertInto('words')
+        .values(rows as never)
+        .execute();
+    },
+  });
+  const raw = (seq: number, text: string, copied = false): LogMessage => ({
+    subject: 'cortex.call.ticket.x',
+    seq,
+    data: Buffer.from(text),
+    copied,
+  });
+
+  it('gets every message once and in order, one that is no record and one that was put there too', async () => {
+    const all = [raw(1, '{}'), raw(2, 'no json'), raw(5, 'copied', true)];
+    expect(await applyBatch(client, proof, all.slice(0, 2))).toMatchObject({ seq: 2, messages: 2, skipped: [] });
+    expect(await applyBatch(client, proof, all)).toMatchObject({ seq: 5, messages: 1 });
+    expect(await applyBatch(client, proof, all)).toMatchObject({ seq: 5, messages: 0 });
+    expect(await words()).toEqual(['0:1:2', '1:2:7', '2:5:6']);
+  });
+
+  it('writes nothing when it breaks, and moves on by nothing', async () => {
+    const broken = { ...proof, proof: () => Promise.reject(new Error('broken')) };
+    await expect(applyBatch(client, broken, [raw(1, 'a')])).rejects.toThrow('broken');
+    expect(await applyBatch(client, proof, [raw(1, 'a')])).toMatchObject({ seq: 1, messages: 1 });
   });
 });

@@ -335,4 +335,16 @@ describe('a read after a write', () => {
     const late = waitFor({ bus, pool: database.pool('ticket'), projection: counters, seq, ms: 200 });
     await expect(late).rejects.toMatchObject({ kind: 'unavailable' });
   });
+
+  it('waits on while a cluster that chooses a leader cannot tell what is pending', async () => {
+    const pool = database.pool('ticket');
+    const answer = { json: () => ({ error: { code: 503, description: 'JetStream system temporarily unavailable' } }) };
+    const choosing = new Proxy(bus, {
+      get: (target, key) => (key === 'request' ? () => Promise.resolve(answer) : Reflect.get(target, key, target)),
+    });
+    const seq = await add('a');
+    const late = waitFor({ bus: choosing, pool, projection: counters, seq, ms: 300 });
+    await expect(late).rejects.toMatchObject({ kind: 'unavailable', details: { projection: counters.name } });
+    await expect(consumerState(choosing, STREAM, counters.name)).rejects.toMatchObject({ kind: 'unavailable' });
+  });
 });

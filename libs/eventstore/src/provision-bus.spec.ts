@@ -82,6 +82,19 @@ describe('the bus', () => {
     expect(await config('audit', 'CORTEX_CALLS', calls.name)).toMatchObject({ filter_subject: 'cortex.call.>' });
   });
 
+  it('lets call records age as it is told, from the next time on also where it was told otherwise', async () => {
+    const { nc } = buses.get('provision')!;
+    const days = async () => {
+      const reply = await buses.get('provision')!.request(`$JS.API.STREAM.INFO.CORTEX_CALLS`, '', { timeoutMs: 2000 });
+      return reply.json<{ config: { max_age: number } }>().config.max_age / 86_400e9;
+    };
+    expect(await days()).toBe(365);
+    await provisionBus({ nc, services: [ticket, audit], retention: { callsDays: 30 } });
+    expect(await days()).toBe(30);
+    await provisionBus({ nc, services: [ticket, audit] });
+    expect(await days()).toBe(365);
+  });
+
   it('refuses a consumer whose subject changed under its old name, and names that two services use', async () => {
     const { nc } = buses.get('provision')!;
     const moved = { ...counters, subject: 'cortex.evt.ticket.*.other.*' } as Projection;

@@ -1,5 +1,5 @@
 import type { Bus, BusMessage, BusSubscription } from '@cortex/bus';
-import { inboxPrefix } from '@cortex/contracts';
+import { inboxPrefix, unavailable } from '@cortex/contracts';
 import { createInbox } from '@nats-io/transport-node';
 import type { LogMessage } from './commit.js';
 
@@ -36,6 +36,7 @@ export class ViewLost extends Error {
 const EXPIRES_MS = 30_000;
 const HEARTBEAT_MS = 2_000;
 const NS = 1_000_000;
+const NOT_FOUND = 404;
 
 export interface PullOptions {
   bus: Bus;
@@ -50,8 +51,15 @@ export interface PullOptions {
 /** State of a consumer as the server tells it. Errors: `unavailable`; `PullLost` when there is no such consumer. */
 export async function consumerState(bus: Bus, stream: string, consumer: string): Promise<ConsumerState> {
   const reply = await bus.request(`$JS.API.CONSUMER.INFO.${stream}.${consumer}`, '', { timeoutMs: 2000 });
-  const info = reply.json<ConsumerState & { error?: { description?: string } }>();
-  if (info.error) throw new PullLost(`consumer ${consumer}: ${info.error.description}; run provisioning`);
+  const info = reply.json<ConsumerState & { error?: { code: number; description?: string } }>();
+  if (info.error?.code === NOT_FOUND) throw new PullLost(`consumer ${consumer} is not there; run provisioning`);
+  // The servers of a cluster choose a leader, for example.
+  if (info.error)
+    throw unavailable(
+      'bus',
+      `cannot tell of consumer ${consumer} (${info.error.description})`,
+      'try again in a moment',
+    );
   return info;
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus } from '@cortex/bus';
-import { streamOf, unavailable } from '@cortex/contracts';
+import { isCortexError, streamOf, unavailable } from '@cortex/contracts';
 import type { Pool } from 'pg';
 import type { ProjectionRunner } from './projection-runner.js';
 import type { Projection } from './projection.js';
@@ -43,9 +43,8 @@ export async function waitFor(options: WaitForOptions): Promise<void> {
     if (Number(rows[0]?.seq ?? 0) >= seq) return;
     if (performance.now() - asked > ASK_EVERY_MS && pause > 2) {
       asked = performance.now();
-      const state = await consumerState(bus, streamOf(projection.subject), projection.name);
       // The commit is stored already, so the consumer counts it if it is one of its own.
-      if (state.num_pending === 0 && state.num_ack_pending === 0) return;
+      if (await isIdle(bus, projection)) return;
     }
     if (left() <= 0) {
       throw unavailable('view', `${projection.name} does not show your last change yet`, 'try again in a moment', {
@@ -53,5 +52,16 @@ export async function waitFor(options: WaitForOptions): Promise<void> {
       });
     }
     await sleep(Math.min(pause, Math.max(1, left())));
+  }
+}
+
+/** False also while the bus cannot tell: the checkpoint may come on all the same. */
+async function isIdle(bus: Bus, { name, subject }: Pick<Projection, 'name' | 'subject'>): Promise<boolean> {
+  try {
+    const { num_pending, num_ack_pending } = await consumerState(bus, streamOf(subject), name);
+    return num_pending === 0 && num_ack_pending === 0;
+  } catch (error) {
+    if (isCortexError(error) && error.kind === 'unavailable') return false;
+    throw error;
   }
 }

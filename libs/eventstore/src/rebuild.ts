@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus, Log } from '@cortex/bus';
-import { schemaOf, sha256Hex, streamOf } from '@cortex/contracts';
+import { isCortexError, schemaOf, sha256Hex, streamOf } from '@cortex/contracts';
 import { AckPolicy, DeliverPolicy, jetstreamManager } from '@nats-io/jetstream';
 import pg from 'pg';
 import { applyBatch } from './apply-batch.js';
@@ -203,7 +203,7 @@ class RebuildSource {
         this.#last = last.seq;
         return batch;
       } catch (error) {
-        if (!(error instanceof PullLost) || this.#options.signal?.aborted) throw error;
+        if (!isPassing(error) || this.#options.signal?.aborted) throw error;
         await this.close();
         await sleep(100);
       }
@@ -239,3 +239,7 @@ class RebuildSource {
     await jsm.consumers.delete(this.#stream, consumer.name).catch(() => {}); // it goes by itself
   }
 }
+
+/** A pull that ended, or a bus that cannot tell just now: a new consumer goes on behind what was read. */
+const isPassing = (error: unknown): boolean =>
+  error instanceof PullLost || (isCortexError(error) && error.kind === 'unavailable');
