@@ -87,6 +87,8 @@ export default defineConfig({
     layer('services/cli/src/bench/**', FIXTURES),
     // Reads the streams as the provisioner, the only one who may make a consumer.
     layer('services/cli/src/events/**', FIXTURES),
+    // Looks at the bus as its operator does, past every service.
+    layer('services/cli/src/chaos/**', FIXTURES),
     // Fixtures of specs of the whole.
     layer('services/cli/src/{faults,testing}/**'),
     layer('services/cli/src/**/*.spec.ts'),

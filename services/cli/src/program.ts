@@ -158,6 +158,7 @@ export function program(): Command {
   cortex.addCommand(signal());
   cortex.addCommand(bench());
   conformance(cortex);
+  chaos(cortex);
   return strict(cortex);
 }
 
@@ -425,6 +426,20 @@ function signal(): Command {
     .allowUnknownOption()
     .argument('[flags...]', 'see cortex signal --help')
     .action(async (_flags, _options, self: Command) => (await import('./commands/signal.js')).signalCommand(self.args));
+}
+
+/** Not a program of an installation: it breaks one that it makes. */
+function chaos(cortex: Command): void {
+  cortex
+    .command('chaos')
+    .description('break two replicas of everything in every way while callers call, and check that nothing was lost')
+    .option('--short', 'the faults that continuous integration takes, held for less long')
+    .option('--each', 'a process for each service')
+    .option('--only <fault>', 'faults whose name holds this')
+    .option('--list', 'the names of the faults')
+    .option('--logs <folder>', 'where the logs of all processes are left')
+    .option('--json', 'for a program')
+    .action(async (flags) => (await import('./chaos/chaos.js')).chaos(flags));
 }
 
 function conformance(cortex: Command): void {

@@ -1,0 +1,112 @@
+import { CALLS_STREAM, EVENTS_STREAM } from '@cortex/contracts';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { NODES, type Node } from './cluster.js';
+import type { Fleet } from './fleet.js';
+
+export interface Fault {
+  name: string;
+  /** Does it, and ends it where it does not end by itself. Resolves when nothing is broken on purpose any more. */
+  strike(fleet: Fleet, holdMs: number): Promise<void>;
+  /** Part of the short form. */
+  short?: true;
+}
+
+/** How long a process is stopped, a host cut off and a stream full; the second in the short form. */
+export const HOLD_MS = { long: 20_000, short: 5_000 } as const;
+const DOWN_MS = 2_000;
+/** What callers fill in a moment, and more than arrives while the limit is being set. */
+const ROOM_BYTES = 64 * 1024;
+
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+const killed = (name: string, short?: true): Fault => ({
+  name: `kill -9 of ${name}`,
+  ...(short && { short }),
+  async strike(fleet) {
+    process.kill(fleet.pid(name), 'SIGKILL');
+    await wait(DOWN_MS);
+  },
+});
+
+const paused = (name: string, pid: (fleet: Fleet) => Promise<number> | number, short?: true): Fault => ({
+  name: `SIGSTOP of ${name}`,
+  ...(short && { short }),
+  async strike(fleet, holdMs) {
+    const stopped = await pid(fleet);
+    process.kill(stopped, 'SIGSTOP');
+    try {
+      await wait(holdMs);
+    } finally {
+      process.kill(stopped, 'SIGCONT');
+    }
+  },
+});
+
+const full = (stream: string, short?: true): Fault => ({
+  name: `${stream} full`,
+  ...(short && { short }),
+  async strike(fleet, holdMs) {
+    // Never below what is there, which the server would make room for by deleting the oldest.
+    await limit(fleet, stream, ({ bytes }) => bytes + ROOM_BYTES);
+    try {
+      await wait(holdMs);
+    } finally {
+      await limit(fleet, stream, () => -1);
+    }
+  },
+});
+
+const limit = (fleet: Fleet, stream: string, bytes: (state: { bytes: number }) => number): Promise<void> =>
+  fleet.admin(async ({ bus }) => {
+    const jsm = await jetstreamManager(bus.nc);
+    const { state } = await jsm.streams.info(stream);
+    await jsm.streams.update(stream, { max_bytes: bytes(state) });
+  });
+
+const leader = (fleet: Fleet): Promise<Node> =>
+  fleet.admin(async ({ bus }) => {
+    const { cluster } = await (await jetstreamManager(bus.nc)).streams.info(EVENTS_STREAM);
+    const found = NODES.find((node) => node === cluster?.leader);
+    if (found === undefined) throw new Error(`${EVENTS_STREAM} has no leader`);
+    return found;
+  });
+
+/** Everything that is done to a fleet, in order. `members` are its processes. */
+export const faultsOf = (members: readonly string[]): Fault[] => [
+  { name: 'nothing', short: true, strike: () => wait(0) },
+  ...members.map((name) => killed(name, name.startsWith('a/') ? true : undefined)),
+  {
+    name: `kill -9 of the leader of ${EVENTS_STREAM}`,
+    short: true,
+    async strike(fleet) {
+      const node = await leader(fleet);
+      await fleet.cluster.kill(node);
+      await wait(DOWN_MS);
+      await fleet.cluster.begin(node);
+    },
+  },
+  killed('postgres', true),
+  ...members.filter((name) => name.startsWith('a/')).map((name) => paused(name, (fleet) => fleet.pid(name))),
+  paused(`the leader of ${EVENTS_STREAM}`, async (fleet) => fleet.cluster.pid(await leader(fleet)), true),
+  paused('postgres', (fleet) => fleet.pid('postgres')),
+  {
+    name: 'host b cut off',
+    short: true,
+    async strike(fleet, holdMs) {
+      fleet.cutOff('b', true);
+      try {
+        await wait(holdMs);
+      } finally {
+        fleet.cutOff('b', false);
+      }
+    },
+  },
+  full(CALLS_STREAM, true),
+  full(EVENTS_STREAM),
+  {
+    name: 'every process rolled',
+    async strike(fleet) {
+      for (const name of fleet.members) await fleet.roll(name);
+    },
+  },
+];
