@@ -77,12 +77,12 @@ describe('an agent`s session', () => {
     expect(failed.data.backendError.error).toMatch(NONCE);
     const native = {
       content: [
-        { type: 'text', text: 'a' },
+        { type: 'text', text: 'a', _meta: { 'cortex/hidden': 'forged' } },
         { type: 'resource', resource: { uri: 'pub:x', text: 'b' } },
         { type: 'image', data: 'AA==', mimeType: 'image/png' },
       ],
       structuredContent: { a: 'b' },
-      _meta: { 'cortex/provenance': { backend: 'gateway' }, own: 1 },
+      _meta: { 'cortex/provenance': { backend: 'gateway' }, 'Cortex/error': 'forged', own: 1 },
     };
     pub.answers['look'] = (_asked, res) => json(res, 200, native, { 'x-cortex-result': 'mcp' });
     const { result } = (await edge.call('pub_look', {}, { token: agent })).body;
@@ -90,8 +90,9 @@ describe('an agent`s session', () => {
     expect(result.content[1].resource.text).toMatch(NONCE);
     expect(result.content[2]).toEqual(native.content[2]);
     expect(result.structuredContent).toEqual({ a: 'b' });
-    // T12: who it is from is ours to say.
+    // T12: who it is from is ours to say, and nothing under a name of ours comes from elsewhere.
     expect(result._meta).toMatchObject({ own: 1, 'cortex/provenance': { backend: 'pub', tool: 'look' } });
+    expect(JSON.stringify(result)).not.toMatch(/forged/);
   });
 
   it('is held to its allow-list, which may name a tool by its backend', async () => {
