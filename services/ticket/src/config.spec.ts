@@ -24,5 +24,5 @@ it.each([
 
 it('a secret without a webhook is a slip', () =>
   expect(faultsOf({ CORTEX_TICKET_WEBHOOK_SECRET: 'x' })).toEqual([
-    'CORTEX_TICKET_WEBHOOK_URL is missing; without it the secret signs nothing',
+    'CORTEX_TICKET_WEBHOOK_SECRET signs nothing without CORTEX_TICKET_WEBHOOK_URL; set both or neither',
   ]));

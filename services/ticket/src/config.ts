@@ -15,7 +15,8 @@ export const config = z
     const fault = (path: keyof typeof env, message: string): void =>
       ctx.addIssue({ code: 'custom', path: [path], message });
     if (url === undefined) {
-      if (secret !== undefined) fault('CORTEX_TICKET_WEBHOOK_URL', 'is missing; without it the secret signs nothing');
+      if (secret !== undefined)
+        fault('CORTEX_TICKET_WEBHOOK_SECRET', 'signs nothing without CORTEX_TICKET_WEBHOOK_URL; set both or neither');
       return;
     }
     const verdict = transportVerdict(url, isOn(env.CORTEX_ALLOW_INSECURE_BACKENDS));
