@@ -59,6 +59,7 @@ it('rebuilding the views of the call records gives exactly the rows that they ha
   await eventually(async () => {
     const checkpoints = await owner.query('select projection, seq from audit.projection_checkpoint order by 1');
     expect(checkpoints.rows).toEqual([
+      { projection: 'call_chain_v1', seq: String(seq) },
       { projection: 'requests_v1', seq: String(seq) },
       { projection: 'tool_calls_v1', seq: String(seq) },
     ]);

@@ -32,6 +32,7 @@ it('P86 P87 rebuilding the views of the executions gives exactly the rows that t
   const live = await all();
   const bus = await audit.app.nats.busAs('provision');
   for (const projection of auditService.projections ?? []) {
+    if (projection.proof !== undefined) continue;
     await rebuildProjection({ bus, adminUrl: audit.app.postgres.adminUrl, service: auditService, projection });
   }
   expect(await all()).toEqual(live);

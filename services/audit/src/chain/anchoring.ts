@@ -9,7 +9,6 @@ import { linkAt, type Block } from './links.js';
 
 const LOOK_MS = 5_000;
 const HOUR_MS = 3_600_000;
-const RECORDS = 10_000;
 
 /**
  * Signs points of the hash chain: after every 10,000 records, and of what has come within the hour. Each anchor is an event and a line
@@ -17,6 +16,8 @@ const RECORDS = 10_000;
  */
 @Injectable()
 export class Anchoring implements OnApplicationShutdown {
+  /** Records after which there is an anchor in any case; fewer in tests. */
+  every = 10_000;
   readonly #chore: Chore;
   readonly #key: AnchorKey;
 
@@ -41,7 +42,7 @@ export class Anchoring implements OnApplicationShutdown {
       const { state: last } = await store.load(chain, null, 'calls');
       const head = await this.#block('order by last_seq desc');
       if (head === undefined || head.last_seq <= last.seq) return;
-      const due = last.seq + RECORDS;
+      const due = last.seq + this.every;
       const full = head.last_seq >= due;
       if (!full && now.getTime() - Date.parse(last.at || '1970-01-01') < HOUR_MS) return;
       // The chain has a gap there only where the stream has one.
