@@ -99,11 +99,12 @@ export class Replay {
 
   #write({ n, data, last, call }: LoggedEvent): void {
     this.#call ??= call;
-    if (n <= this.#at) return;
-    const lost = n - this.#at - 1;
-    if (lost > 0) this.connection.comment(`${lost} events before this one are no longer kept`);
-    this.#at = n;
-    this.connection.send('message', data, eventId({ stream: this.position.stream, n }));
+    if (n > this.#at) {
+      const lost = n - this.#at - 1;
+      if (lost > 0) this.connection.comment(`not kept of the events before this one: ${lost}`);
+      this.#at = n;
+      this.connection.send('message', data, eventId({ stream: this.position.stream, n }));
+    }
     if (last) this.end();
   }
 }

@@ -141,7 +141,7 @@ describe('another process than the one that began a stream', () => {
     for (let n = 1; n <= 1004; n++) await log.append(session, stream, { n, data, last: n === 1004, call });
     const again = await listen(raw, session, `${stream}-0`);
     await eventually(() => again.ended);
-    expect(again.text).toContain('\n\n: 4 events before this one are no longer kept\n\nid:');
+    expect(again.text).toContain('\n\n: not kept of the events before this one: 4\n\nid:');
     expect(numbersOf(again)).toEqual([0, ...Array.from({ length: 1000 }, (_, i) => i + 5)]);
   });
 

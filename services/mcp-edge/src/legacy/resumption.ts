@@ -50,9 +50,11 @@ export class Resumption {
   async resume(exchange: HttpExchange, session: SessionRecord, position: Position): Promise<Got> {
     const { core, log, connections, sessionStreams, settings, tell } = this.parts;
     const { stream, n } = position;
+    const here = () => sessionStreams.get(session.id, stream);
     // The client may be faster than the log.
-    await sessionStreams.get(session.id, stream)?.kept;
-    const newest = await log.newest(session.id, stream);
+    await here()?.kept;
+    const live = here();
+    const newest = live ? { n: live.n, last: false } : await log.newest(session.id, stream);
     // In the language of event streams: nothing will come, do not ask again. A stream that ends would be asked for for ever.
     if (newest === null || n > newest.n || (newest.last && n === newest.n)) {
       core.answer.empty(exchange, 204);

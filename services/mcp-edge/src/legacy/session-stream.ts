@@ -62,7 +62,8 @@ export class SessionStream {
   #keep(n: number, data: Buffer, last: boolean): void {
     const { session, id, call } = this;
     this.#kept = this.#kept
-      .then(() => this.log.append(session, id, { n, data, last, ...(call && { call }) }))
+      // Behind the last event nobody asks whether the call still runs.
+      .then(() => this.log.append(session, id, { n, data, last, ...(call && !last && { call }) }))
       .catch((error: unknown) =>
         this.tell('warn', 'an event of a stream is not kept; whoever resumes the stream misses it', { error }),
       );
