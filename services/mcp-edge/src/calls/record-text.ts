@@ -1,7 +1,7 @@
 import { escapeHidden } from '@cortex/service-kit/log';
 import { type Outcome, subjects, type WireError } from '@cortex/contracts';
 import type { EdgeTool } from '../catalog/edge-tool.js';
-import { sizeOf } from '../catalog/list-size.js';
+import { partsOfList } from '../catalog/list-bytes.js';
 import type { CallerContext, HttpExchange, RequestNote } from '../seams.js';
 import type { CallContext } from './call-context.js';
 import { callId, isoNow } from './ids.js';
@@ -155,10 +155,10 @@ export class RecordText {
 
 /** A list's size in tokens is estimated as a quarter of its characters: what search mode and the filter of backends save is seen by it. */
 function listPart(listed: RequestNote['listed']): string {
-  const size = listed && sizeOf(listed.list);
-  if (listed === undefined || size === undefined) return '';
+  const parts = listed && partsOfList(listed.list);
+  if (listed === undefined || parts === undefined) return '';
   const { backends, search } = listed.options;
-  return `,"tools_listed":${size.tools},"tokens_estimate":${Math.ceil(size.characters / 4)}${member('backends_filter', backends?.join(','))}${member('tool_mode', search ? 'search' : undefined)}`;
+  return `,"tools_listed":${parts.tools.length},"tokens_estimate":${Math.ceil(parts.characters / 4)}${member('backends_filter', backends?.join(','))}${member('tool_mode', search ? 'search' : undefined)}`;
 }
 
 /** Milliseconds, to the microsecond. */

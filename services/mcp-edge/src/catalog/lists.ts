@@ -12,7 +12,7 @@ import {
 } from '../seams.js';
 import type { Catalog } from './catalog.js';
 import type { EdgeTool } from './edge-tool.js';
-import { listBytes } from './list-size.js';
+import { listBytes } from './list-bytes.js';
 import { visibilityKey } from './visibility.js';
 
 /** Offered for calls always, listed only where the list is a short one. */
@@ -128,7 +128,7 @@ export class PreparedLists {
       family === 'm'
         ? `,"ttlMs":${ttl},"cacheScope":"private","resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":${this.serverInfo}${own && `,${own}`}}`
         : own && `,"_meta":{${own}}`;
-    return listBytes(`{"tools":[${tools.join(',')}]${tail}}`, tools.length);
+    return listBytes(tools, tail);
   }
 
   /** One definition in a profile and in the words of a family of revisions; undefined where it has no such form. */
