@@ -88,7 +88,7 @@ describe('an answer of the gateway', () => {
     expect(JSON.stringify(error.message)).toContain(said);
   });
 
-  it('that is cut off becomes an error which says that the outcome is not known', async () => {
+  it('P05 that is cut off becomes an error which says that the outcome is not known, and nothing is sent again', async () => {
     await using gateway = await ScriptedGateway.start((_, res) => {
       stream(res)({ jsonrpc: '2.0', method: 'notifications/progress', params: { progress: 1 } });
       setImmediate(() => res.destroy());
@@ -99,6 +99,7 @@ describe('an answer of the gateway', () => {
       code: -32603,
       message: expect.stringContaining('not known'),
     });
+    expect(gateway.seen).toHaveLength(1);
   });
 
   it('that cannot be had at all becomes an error', async () => {

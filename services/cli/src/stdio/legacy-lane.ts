@@ -54,7 +54,7 @@ export class LegacyLane {
   }
 
   async #greet(text: string, flight: Flight): Promise<void> {
-    await this.#leave();
+    await this.end();
     const answer = await this.upstream.send({ method: 'POST', body: text, signal: flight.signal });
     await relay(answer, flight, { write: this.write, onResult: (result) => this.#enter(answer, result) });
   }
@@ -213,7 +213,7 @@ export class LegacyLane {
   }
 
   /** Ends the session at the gateway; one that does not answer is left alone. */
-  async #leave(): Promise<void> {
+  async end(): Promise<void> {
     this.#listening.abort();
     const session = this.#session;
     this.#session = undefined;
@@ -225,10 +225,6 @@ export class LegacyLane {
     } catch {
       // It ends by itself within a day.
     }
-  }
-
-  async end(): Promise<void> {
-    await this.#leave();
   }
 }
 
