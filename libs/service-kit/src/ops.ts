@@ -5,7 +5,12 @@ import type { Metrics } from './metrics.js';
 /** Answers `/health`, `/ready` and `/metrics`; false when the path is none of them. */
 export type OpsRoutes = (req: IncomingMessage, res: ServerResponse) => boolean;
 
-export function opsRoutes(health: HealthRegistry, metrics: Metrics, services: readonly string[], version: string): OpsRoutes {
+export function opsRoutes(
+  health: HealthRegistry,
+  metrics: Metrics,
+  services: readonly string[],
+  version: string,
+): OpsRoutes {
   const json = (res: ServerResponse, status: number, body: unknown) => {
     res.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
     res.end(JSON.stringify(body));

@@ -64,7 +64,11 @@ export const config = z.object({
   CORTEX_SERVER_CARD_NAME: z.string().optional(),
   CORTEX_WEBSITE_URL: url.optional(),
   CORTEX_MAX_BODY_BYTES: positive(16 * 1024 * 1024),
-  CORTEX_INLINE_MEDIA_BYTES: z.coerce.number().int().min(0).default(3 * 1024 * 1024),
+  CORTEX_INLINE_MEDIA_BYTES: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .default(3 * 1024 * 1024),
   CORTEX_LEGACY: flag(true),
   CORTEX_LEGACY_SSE: flag(true),
   CORTEX_SSE_KEEPALIVE_MS: positive(15_000),
