@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(async () => cortex[Symbol.asyncDispose](), 60_000);
 
-it.each(['nats', 'postgres', 'remote-ops', 'mcp-edge'])(
+it.each(['nats', 'postgres', 'remote-ops', 'mcp-edge', 'audit'])(
   'P83 P84 kill -9 of %s under load loses nothing that was answered, and calls go on by themselves',
   async (victim) => {
     await using load = new Load(cortex, device, victim);
@@ -83,4 +83,11 @@ it('P86 P87 after all that the views hold each call once, and a rebuild gives ex
   expect(new Set(shown.map(({ id }) => id))).toEqual(new Set(ended));
   expect(await cortex.cortex(['projections', 'rebuild', '--all'])).toMatchObject({ code: 0 });
   expect(await rows()).toEqual(before);
+});
+
+it('T90 P83 P84 the audit trail holds after all of that: every record was hashed once, as it came', async () => {
+  await cortex.caughtUp();
+  const { code, stdout, stderr } = await cortex.cortex(['audit', 'verify', '--json']);
+  expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+  expect(JSON.parse(stdout)).toMatchObject({ fault: null, unproven: 0, first_seq: 1 });
 });
