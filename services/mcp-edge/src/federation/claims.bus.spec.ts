@@ -120,6 +120,15 @@ it('a backend that left the configuration, or has another prefix now, holds noth
   expect(await names(renamed)).toEqual({ [`${id}/lamp`]: 'house_lamp', [`${ids[1]}/lamp`]: 'home_lamp' });
 });
 
+it('what cannot be read of them, or was written by another release, costs the claims and no tool', async () => {
+  await bucket.put(`names.${ids[0]}`, 'no JSON');
+  await bucket.put(`names.${ids[1]}`, JSON.stringify({ v: 2 }));
+  await using at = await start();
+  expect(await names(at)).toEqual({ [`${ids[1]}/lamp`]: 'home_lamp' });
+  await eventually(async () => expect(await keptOf(ids[0])).toEqual([]));
+  expect(await keptOf(ids[1])).toEqual(['lamp']);
+});
+
 it('a refresh that meets nothing new writes nothing, and default prefixes need no claims at all', async () => {
   await using at = await start();
   await contested(at);

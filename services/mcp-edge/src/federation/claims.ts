@@ -110,9 +110,13 @@ export class NameClaims {
   }
 
   #restore(backend: Backend, text: string, held: Record<NameKind, Map<string, Map<string, string>>>): void {
-    const { max } = this.options;
+    const { max, log } = this.options;
     const { id, prefix } = backend;
-    const kept = JSON.parse(text) as Kept;
+    const kept = readKept(text);
+    if (kept === undefined) {
+      log.warn({ backend: id }, 'what was kept of its names cannot be read; they are given anew');
+      return;
+    }
     if (kept.v !== 1 || kept.prefix !== prefix || kept.max !== max) return;
     this.#texts.set(id, text);
     for (const kind of KINDS) {
@@ -128,6 +132,14 @@ export class NameClaims {
     return own.map(([original, exposed]) =>
       exposed === exposedName({ id, prefix, kind, original }, this.options.max) ? original : [original, exposed],
     );
+  }
+}
+
+function readKept(text: string): Kept | undefined {
+  try {
+    return JSON.parse(text) as Kept;
+  } catch {
+    return undefined;
   }
 }
 
