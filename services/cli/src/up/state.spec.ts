@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { EXIT } from '../exit.js';
 import { homeOf, openHome, type Home } from '../home.js';
 import { identityOf, isAlive } from '../identity.js';
-import { lockHome } from './state.js';
+import { deployedState, lockHome } from './state.js';
 
 let home: Home;
 beforeEach(async () => {
@@ -53,4 +53,26 @@ it('knows a process by its start, not by its number alone', async () => {
   child.kill('SIGKILL');
   await once(child, 'exit');
   expect(isAlive(identity)).toBe(false);
+});
+
+describe('a Cortex that runs elsewhere', () => {
+  const env = {
+    CORTEX_ENDPOINT: 'http://mcp-edge:9030/mcp',
+    CORTEX_NATS_URL: 'nats://nats:4222',
+    CORTEX_DATABASE_URL: 'postgres://postgres:5432/cortex',
+  };
+
+  it('is known by its endpoint, its bus and its database, all of them', () => {
+    expect(deployedState(env)).toMatchObject({
+      endpoint: env.CORTEX_ENDPOINT,
+      nats_url: env.CORTEX_NATS_URL,
+      processes: [],
+    });
+    for (const name of Object.keys(env)) expect(deployedState({ ...env, [name]: '' })).toBeNull();
+  });
+
+  it('has the development issuer unless it is told of another one', () => {
+    expect(deployedState({ ...env, CORTEX_ISSUER_PORT: '9501' })?.issuer).toBe('http://127.0.0.1:9501');
+    expect(deployedState({ ...env, OAUTH_ISSUER: 'https://id.example' })?.issuer).toBeNull();
+  });
 });
