@@ -30,6 +30,7 @@ export interface Answer {
  */
 export class Upstream {
   readonly #agent: Agent;
+  readonly #closing = new AbortController();
 
   /** `token` gives one that is valid now. */
   constructor(
@@ -41,13 +42,15 @@ export class Upstream {
   }
 
   /** Rejects when there is no connection, or it was lost before an answer. */
-  async send(sent: Sent): Promise<Answer> {
+  async send(asked: Sent): Promise<Answer> {
+    const signal = AbortSignal.any([this.#closing.signal, ...(asked.signal ? [asked.signal] : [])]);
+    const sent = { ...asked, signal };
     for (const wait of AGAIN_AFTER_MS) {
       try {
         return await this.#once(sent);
       } catch (error) {
         if (!isRefused(error)) throw error;
-        await pause(wait, undefined, { signal: sent.signal });
+        await pause(wait, undefined, { signal });
       }
     }
     return this.#once(sent);
@@ -85,7 +88,9 @@ export class Upstream {
     });
   }
 
+  /** Lets go of whatever is still open. */
   close(): void {
+    this.#closing.abort();
     this.#agent.destroy();
   }
 }
