@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { AnchorKey } from '@cortex/audit/chain/anchor-key';
 import type { Block } from '@cortex/audit/chain/links';
 import type { Evidence } from '@cortex/audit/chain/verify';
 import { CALLS_STREAM, EVENTS_STREAM } from '@cortex/contracts';
@@ -19,13 +18,13 @@ const BLOCKS = 500;
 export interface EvidenceOptions {
   /** File with lines of the audit trail as a collector kept them; its anchors count beside those of the log. */
   anchors?: string;
-  /** Public keys of before, base64url. */
-  keys: readonly string[];
+  /** Public keys that anchors may be signed with, base64url. */
+  keys: ReadonlySet<string>;
 }
 
-/** What the bus and the database of a running home say, read with the provisioning identity: the audit service is not asked. */
+/** What the bus and the database say, read with the provisioning identity: the audit service is not asked. */
 export async function withEvidence<T>(
-  { bus, adminUrl, secrets }: Admin,
+  { bus, adminUrl }: Pick<Admin, 'bus' | 'adminUrl'>,
   options: EvidenceOptions,
   work: (evidence: Evidence) => Promise<T>,
 ): Promise<T> {
@@ -40,7 +39,7 @@ export async function withEvidence<T>(
       records: readLog(bus, await endsOf(bus), { subject: 'cortex.call.>' }),
       blocks: blocksOf(database),
       anchors: [...(await anchorsOf(bus)), ...collected],
-      keys: new Set([new AnchorKey(secrets.audit_anchor_key).publicKey, ...options.keys]),
+      keys: options.keys,
       firstSeq: async () => (await keptOf(bus, CALLS_STREAM)).first_seq,
       keptSince: new Date(Number.isFinite(since) ? since : 0),
     });

@@ -183,6 +183,7 @@ function audit(cortex: Command, command: Make, json: With): void {
   )
     .option('--anchors <file>', 'lines of the trail as a log collector kept them; its anchors count too')
     .option('--key <key...>', 'public keys of before that signed anchors, 32 bytes in base64url')
+    .option('--secrets <file>', 'of servers elsewhere: passwords from this file of `cortex secrets`, with --key')
     .action(async (flags) => (await import('./commands/audit.js')).verify(flags));
   json(command(group, 'purge', 'let go what is older than CORTEX_AUDIT_RETENTION_DAYS')).action(async (flags) =>
     (await import('./commands/audit.js')).purge(flags),

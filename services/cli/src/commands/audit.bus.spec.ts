@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { auditService } from '@cortex/audit';
+import { AnchorKey } from '@cortex/audit/chain/anchor-key';
 import type { Verdict } from '@cortex/audit/chain/verify';
 import { CALLS_STREAM } from '@cortex/contracts';
 import { eventually, tempDir } from '@cortex/testing';
@@ -81,6 +82,29 @@ const age = (table: string, rows: number, days: number) =>
       where id in (select id from audit.${table} order by created_at desc limit $1)`,
     [rows, days],
   );
+
+it('looks at an installation elsewhere with the passwords of provisioning and the public key', async () => {
+  const file = join(dir, 'provision.json');
+  const { bus, database } = readSecrets(home.home);
+  await writeFile(file, JSON.stringify({ bus: { provision: bus.provision }, database }));
+  expect(await verify('--secrets', file)).toMatchObject({ code: 2, told: expect.stringContaining('CORTEX_NATS_URL') });
+  process.env['CORTEX_NATS_URL'] = home.edge.nats.url;
+  try {
+    expect(await verify('--secrets', file)).toMatchObject({
+      code: 2,
+      told: expect.stringContaining('--key is missing'),
+    });
+    const key = new AnchorKey(pem).publicKey;
+    expect(await verify('--secrets', file, '--key', key)).toMatchObject({ code: 0 });
+    const other = Buffer.alloc(32, 1).toString('base64url');
+    expect(await verify('--secrets', file, '--key', other)).toMatchObject({
+      code: 1,
+      told: expect.stringContaining('forged_anchor'),
+    });
+  } finally {
+    delete process.env['CORTEX_NATS_URL'];
+  }
+});
 
 it('lets go what is older than the retention, and no more: for a timer that has the secret', async () => {
   for (let n = 0; n < 3; n++) await home.edge.ask('tools/list');

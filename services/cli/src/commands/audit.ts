@@ -1,27 +1,57 @@
+import { AnchorKey } from '@cortex/audit/chain/anchor-key';
 import { verifyChain, type Verdict } from '@cortex/audit/chain/verify';
-import { withAdmin } from '../admin.js';
+import { adminUrl, asProvisioner, withAdmin, type Admin } from '../admin.js';
 import { withEvidence } from '../audit-evidence.js';
 import { CliError, EXIT } from '../exit.js';
 import { homeOf } from '../home.js';
 import { print, printJson, tell } from '../output.js';
+import { handedSecrets } from './provision.js';
 
 interface VerifyFlags {
   home?: string;
   json?: boolean;
   anchors?: string;
   key?: string[];
+  secrets?: string;
+}
+
+/** Of a running home; with `--secrets`, of an installation by its servers, whose key is not told to whoever only provisions. */
+async function withServers<T>(
+  flags: VerifyFlags,
+  work: (servers: Pick<Admin, 'bus' | 'adminUrl'>, ownKeys: readonly string[]) => Promise<T>,
+): Promise<T> {
+  if (flags.secrets === undefined)
+    return withAdmin(homeOf(flags.home), (admin) =>
+      work(admin, [new AnchorKey(admin.secrets.audit_anchor_key).publicKey]),
+    );
+  const secrets = handedSecrets(flags.secrets);
+  const { CORTEX_NATS_URL: nats_url, CORTEX_DATABASE_URL: database_url } = process.env;
+  if (!nats_url || !database_url)
+    throw new CliError('CORTEX_NATS_URL and CORTEX_DATABASE_URL must name the servers of --secrets', EXIT.usage);
+  if (flags.key === undefined)
+    throw new CliError(
+      '--key is missing; give the public key of CORTEX_AUDIT_ANCHOR_KEY, as anchors name it',
+      EXIT.usage,
+    );
+  return asProvisioner(nats_url, secrets, ({ bus }) =>
+    work({ bus, adminUrl: adminUrl({ database_url }, secrets, process.env) }, []),
+  );
 }
 
 /** `cortex audit verify`: exit code 1 with the first record that was changed, removed or put in. */
 export async function verify(flags: VerifyFlags): Promise<void> {
-  const keys = flags.key ?? [];
-  for (const key of keys) {
+  const given = flags.key ?? [];
+  for (const key of given) {
     if (Buffer.from(key, 'base64url').length !== 32)
       throw new CliError(`--key ${key} is no Ed25519 public key; give its 32 bytes in base64url`, EXIT.usage);
   }
-  const verdict = await withAdmin(homeOf(flags.home), (admin) =>
-    withEvidence(admin, { keys, ...(flags.anchors !== undefined && { anchors: flags.anchors }) }, verifyChain),
-  );
+  const verdict = await withServers(flags, (servers, own) => {
+    const options = {
+      keys: new Set([...own, ...given]),
+      ...(flags.anchors !== undefined && { anchors: flags.anchors }),
+    };
+    return withEvidence(servers, options, verifyChain);
+  });
   if (flags.json) printJson(verdict);
   else if (verdict.fault === null) for (const line of told(verdict)) print(line);
   if (verdict.fault === null) return;

@@ -51,7 +51,7 @@ export async function provisionCommand(flags: Flags): Promise<void> {
 }
 
 /** Where the job that provisions is given no more than it needs, there is no home. */
-function handedSecrets(file: string): ProvisionSecrets {
+export function handedSecrets(file: string): ProvisionSecrets {
   const secrets = readJson<ProvisionSecrets>(file);
   if (secrets?.bus !== undefined && secrets.database?.admin !== undefined) return secrets;
   throw new CliError(
@@ -61,7 +61,7 @@ function handedSecrets(file: string): ProvisionSecrets {
 }
 
 /** Of each stream; JetStream keeps an odd number of them. */
-function copies(text: string): number {
+export function copies(text: string): number {
   if (['1', '3', '5'].includes(text)) return Number(text);
   throw new CliError(`--replicas must be 1, 3 or 5; it is ${JSON.stringify(text)}`, EXIT.usage);
 }
