@@ -5,6 +5,7 @@ import { connectBus, type Bus } from '@cortex/bus';
 import { busPermissions, PROVISIONER, SERVICES, type BusUser } from '@cortex/contracts';
 import { startNats } from '@cortex/embedded';
 import { consumersOf, provisionBus, type Provisionable } from '@cortex/eventstore';
+import { inContainers, natsContainer } from './nats-container.js';
 import { tempDir } from './temp-dir.js';
 
 export interface NatsFixture extends AsyncDisposable {
@@ -41,7 +42,8 @@ export async function natsFixture(options: NatsFixtureOptions = {}): Promise<Nat
     ([...SERVICES, PROVISIONER] as BusUser[]).map((user): [BusUser, string] => [user, randomBytes(12).toString('hex')]),
   );
   await writeFile(configFile, configOf(services, passwords), { mode: 0o600 });
-  const start = (port: number) => startNats({ dir: join(dir, 'data'), port, configFile });
+  const start = (port: number) =>
+    (inContainers() ? natsContainer : startNats)({ dir: join(dir, 'data'), port, configFile });
   const buses: Bus[] = [];
 
   let server = undefined as unknown as Awaited<ReturnType<typeof start>>;
