@@ -117,6 +117,14 @@ describe('P71 an image that is too large for a result', () => {
     expect(await paint(odd)).toEqual([odd]);
   });
 
+  it('is unknown when its day is over', async () => {
+    const [{ uri }] = await paint(image(randomBytes(4_000_000)));
+    const bus = await edge.nats.busAs('provision');
+    await bus.request(`$JS.API.STREAM.PURGE.${BLOBS}`, '', { timeoutMs: 5_000 });
+    expect((await read(uri)).error).toMatchObject({ code: -32602, data: { uri } });
+    await bus.close();
+  });
+
   it('is part of what a key gives again', async () => {
     content = [image(large)];
     const meta = { 'cortex/idempotencyKey': 'picture' };

@@ -1,6 +1,6 @@
 import type { SealContext, Sealer } from '@cortex/auth';
 import type { Bus, KvBucket } from '@cortex/bus';
-import { type BlobRef, BUCKETS, hashedToken, sha256Hex } from '@cortex/contracts';
+import { type BlobRef, BUCKETS, hashedToken, isCortexError, sha256Hex } from '@cortex/contracts';
 import { membersOf, partsOf } from '../federation/json-text.js';
 import { isObject } from '../mcp/envelope.js';
 import type { CallerContext, EdgeLog } from '../seams.js';
@@ -81,9 +81,16 @@ export class KeptMedia {
     const id = URI.exec(uri)?.[1];
     const entry = id && (await this.#bucket.get(keyOf(caller, id)))?.json<Entry>();
     if (!entry) return undefined;
-    const { sealer, bus } = this.options;
-    const sealed = Buffer.from(await bus.blobs.get(entry.blob)).toString('latin1');
-    return { uri, mimeType: entry.mimeType, blob: sealer.open(sealedFor(caller), sealed).toString('base64') };
+    const { sealer, bus, log } = this.options;
+    try {
+      const sealed = Buffer.from(await bus.blobs.get(entry.blob)).toString('latin1');
+      return { uri, mimeType: entry.mimeType, blob: sealer.open(sealedFor(caller), sealed).toString('base64') };
+    } catch (error) {
+      if (isCortexError(error) && error.kind !== 'not_found') throw error;
+      // Its day is over, or the key that it was sealed with is no longer there.
+      log.warn({ uri, error }, 'kept media can no longer be read');
+      return undefined;
+    }
   }
 
   /** One block as JSON text: the same, or a link. */
