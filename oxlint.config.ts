@@ -87,6 +87,8 @@ export default defineConfig({
     layer('services/cli/src/bench/**', FIXTURES),
     // Reads the streams as the provisioner, the only one who may make a consumer.
     layer('services/cli/src/events/**', FIXTURES),
+    // Takes streams away and puts them back, as the provisioner.
+    layer('services/cli/src/backup/**', FIXTURES),
     // Looks at the bus as its operator does, past every service.
     layer('services/cli/src/chaos/**', FIXTURES),
     // Fixtures of specs of the whole.

@@ -16,6 +16,8 @@ export interface Home {
   logins: string;
   /** Approved definitions of the backends once more. */
   toolBaseline: string;
+  /** What was erased on demand, for backups from before that. */
+  erased: string;
   /** What runs now, written by the supervisor. */
   up: string;
   lock: string;
@@ -42,6 +44,7 @@ export function homeOf(dir?: string): Home {
     machines: join(root, 'config', 'machines.json'),
     logins: join(root, 'config', 'logins.json'),
     toolBaseline: join(root, 'config', 'tool-baseline.json'),
+    erased: join(root, 'config', 'erased.json'),
     up: join(root, 'run', 'up.json'),
     lock: join(root, 'run', 'up.lock'),
     loginCode: join(root, 'run', 'login-code'),

@@ -3,6 +3,8 @@ import { APPROVAL_MODES, AUTONOMY, MODES } from '@cortex/contracts/gating';
 import { MEMORY_PERMISSIONS } from '@cortex/contracts/memory';
 import { Argument, Command, CommanderError, Option } from 'commander';
 import { CliError, EXIT } from './exit.js';
+import { backups } from './program/backup.js';
+import type { Make, With } from './program/make.js';
 import { version } from './version.js';
 
 const EXIT_CODES = `
@@ -89,6 +91,7 @@ export function program(): Command {
     .action(async (jest, flags) => (await import('./commands/test.js')).test(jest, flags));
 
   projections(cortex, command, json);
+  backups(cortex, command, json);
 
   command(cortex, 'token', 'print a token for this home, alone on stdout')
     .option('--sub <sub>', 'who (default: $CORTEX_OWNER_SUB, else owner)')
@@ -161,9 +164,6 @@ export function program(): Command {
   chaos(cortex);
   return strict(cortex);
 }
-
-type Make = (parent: Command, name: string, description: string) => Command;
-type With = (to: Command) => Command;
 
 function projections(cortex: Command, command: Make, json: With): void {
   const group = cortex.command('projections').description('the views that are made of the log');

@@ -54,7 +54,7 @@ async function database(
 }
 
 /** A fresh cluster has no database of our name; asked for by way of the one that is always there. */
-async function makeDatabase(url: string): Promise<void> {
+export async function makeDatabase(url: string): Promise<void> {
   const target = new URL(url);
   const name = decodeURIComponent(target.pathname.slice(1));
   target.pathname = '/postgres';

@@ -1,23 +1,10 @@
-import {
-  projectionStatus,
-  rebuildProjection,
-  type Projection,
-  type ProjectionStatus,
-  type Provisionable,
-} from '@cortex/eventstore';
-import { withAdmin, type Admin } from '../admin.js';
+import { projectionStatus, type ProjectionStatus } from '@cortex/eventstore';
+import { withAdmin } from '../admin.js';
 import { CliError, EXIT } from '../exit.js';
 import { homeOf, type Home } from '../home.js';
-import { print, printJson, table, tell } from '../output.js';
+import { print, printJson, table } from '../output.js';
 import { loadDefinitions } from '../provision.js';
-
-interface View {
-  service: Provisionable;
-  projection: Projection;
-}
-
-const viewsOf = (services: readonly Provisionable[]): View[] =>
-  services.flatMap((service) => (service.projections ?? []).map((projection) => ({ service, projection })));
+import { rebuildable, rebuildViews, viewsOf } from '../views.js';
 
 export async function projectionsStatus(flags: { home?: string; json?: boolean }): Promise<void> {
   const rows = await statesOf(homeOf(flags.home));
@@ -44,16 +31,12 @@ export async function projectionsRebuild(
   }
   const rebuilt = await withAdmin(homeOf(flags.home), async (admin) => {
     const views = viewsOf(await loadDefinitions());
-    const chosen = flags.all
-      ? views.filter(({ projection }) => projection.proof === undefined)
-      : views.filter(({ projection }) => projection.name === name);
+    const chosen = flags.all ? rebuildable(views) : views.filter(({ projection }) => projection.name === name);
     if (chosen.length === 0) {
       const names = views.map(({ projection }) => projection.name).join(', ');
       throw new CliError(`projection ${JSON.stringify(name)} is unknown; there are: ${names}`, EXIT.usage);
     }
-    const done = [];
-    for (const view of chosen) done.push(await rebuild(admin, view));
-    return done;
+    return rebuildViews(admin, chosen);
   });
   if (flags.json) printJson({ rebuilt });
   else
@@ -63,21 +46,4 @@ export async function projectionsRebuild(
         ...rebuilt.map((r) => [r.projection, String(r.applied), String(r.seq)]),
       ]),
     );
-}
-
-async function rebuild({ bus, adminUrl }: Admin, { service, projection }: View) {
-  tell(`rebuilding ${projection.name}`);
-  let told = Date.now();
-  const { applied, seq } = await rebuildProjection({
-    bus,
-    adminUrl,
-    projection,
-    service,
-    onProgress: ({ applied: so_far, pending }) => {
-      if (Date.now() - told < 2_000) return;
-      told = Date.now();
-      tell(`${projection.name}: ${so_far} applied, ${pending} to go`);
-    },
-  });
-  return { projection: projection.name, applied, seq };
 }
