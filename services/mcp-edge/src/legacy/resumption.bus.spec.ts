@@ -97,6 +97,21 @@ describe('a client that comes back for an answer', () => {
     expect([answerOf(older), answerOf(newer)?.id]).toEqual([undefined, 1]);
   });
 
+  it('T18 leaves nothing behind, however often it comes back', async () => {
+    const open = async (): Promise<number> => {
+      const { text } = await raw.ask({ method: 'GET', path: '/metrics', headers: { accept: '*/*' } });
+      return Number(/^gw_streams\{kind="resumed"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+    };
+    const session = await calls.open(raw);
+    const { call, stream } = await broken(session);
+    const many = await Promise.all(Array.from({ length: 150 }, () => resume(session, stream.ids[0])));
+    expect(many.every(({ status }) => status === 200)).toBe(true);
+    await eventually(async () => (await open()) === 1);
+    call.finish();
+    await eventually(async () => (await open()) === 0);
+    expect(many.filter((one) => answerOf(one) !== undefined)).toHaveLength(1);
+  });
+
   it('P72 finds what it is asked meanwhile, and the call goes on with its answer', async () => {
     const session = await calls.open(raw, '2025-11-25', { elicitation: {} });
     const { call, stream } = await broken(session);
