@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { CliError, messageOf } from '../exit.js';
 import type { Flight } from './flights.js';
-import { CODE, errorLine, isObject, type Json, type RpcId } from './message.js';
+import { isObject, isUnnamedError, named, type Json } from './message.js';
 import { messagesIn, parse, refusal, relay, wholeOf, type Place } from './relay.js';
 import { Remembered } from './remembered.js';
 import type { Answer, Upstream } from './upstream.js';
@@ -122,21 +122,17 @@ export class LegacyLane {
     const answer = await this.#post(text);
     for await (const said of messagesIn(answer)) {
       const message = parse(said);
-      const answered = new Set([message].flat().map((one) => (isObject(one) ? (one['id'] as RpcId) : undefined)));
-      if (
-        isObject(message) &&
-        isObject(message['error']) &&
-        !answered.values().some((id) => id !== undefined && id !== null)
-      ) {
-        const { code, message: problem } = message['error'];
-        const refused = (id: RpcId) => errorLine(id, Number(code ?? CODE.internal), String(problem));
-        for (const flight of flights.filter(({ settled }) => !settled))
-          settle(flight, () => this.write(refused(flight.id)));
+      if (isUnnamedError(message)) {
+        for (const flight of flights.filter(({ settled }) => !settled)) {
+          flight.settled = true;
+          this.write(named(message, flight.id));
+        }
         continue;
       }
       if (!isObject(message) && !Array.isArray(message)) throw refusal(answer, said);
       this.write(said);
-      for (const flight of flights) if (answered.has(flight.id)) flight.settled = true;
+      const ids = new Set([message].flat().map((one) => (isObject(one) ? one['id'] : undefined)));
+      for (const flight of flights) if (ids.has(flight.id)) flight.settled = true;
     }
   }
 
@@ -226,11 +222,6 @@ export class LegacyLane {
       // It ends by itself within a day.
     }
   }
-}
-
-function settle(flight: Flight, write: () => void): void {
-  flight.settled = true;
-  write();
 }
 
 const headersOf = (session: Session | undefined) => ({

@@ -45,6 +45,13 @@ export const errorLine = (id: RpcId | undefined, code: number, message: string, 
     error: { code, message, ...(data !== undefined && { data }) },
   });
 
+/** An error of a gateway that had not read the request yet, and so names none. */
+export const isUnnamedError = (message: unknown): message is Json =>
+  isObject(message) && isObject(message['error']) && (message['id'] === undefined || message['id'] === null);
+
+/** The same for whoever waits for the answer to this request. */
+export const named = (message: Json, id: RpcId): string => JSON.stringify({ ...message, id });
+
 /**
  * JSON as one line, otherwise as it was written: numbers and the order of members stay. Line breaks can only stand between its tokens, since
  * a string holds them escaped.

@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser';
 import { CliError } from '../exit.js';
 import type { Flight } from './flights.js';
-import { isObject, type Json } from './message.js';
+import { isObject, isUnnamedError, named, type Json } from './message.js';
 import type { Answer } from './upstream.js';
 
 /** Where a stream of events stands, so that another request can go on with it. */
@@ -75,12 +75,10 @@ export async function relay(
   if (!flight.settled && answer.status >= 300) throw refusal(answer, '');
 }
 
-/** A refusal that came before the gateway had read the request names no id; whoever waits needs the one of the request. */
 function ownAnswer({ id }: Flight, message: Json, text: string): string | undefined {
-  if (!('result' in message) && !isObject(message['error'])) return undefined;
-  if (message['id'] === id) return text;
-  const unnamed = message['id'] === undefined || message['id'] === null;
-  return unnamed && isObject(message['error']) ? JSON.stringify({ ...message, id }) : undefined;
+  if (isUnnamedError(message)) return named(message, id);
+  const answers = 'result' in message || isObject(message['error']);
+  return answers && message['id'] === id ? text : undefined;
 }
 
 export function parse(text: string): unknown {
