@@ -187,6 +187,22 @@ describe('a bridge with a gateway of its own', () => {
     expect(left(home)).toBe(false);
   });
 
+  it('goes on when a process of its gateway is killed, since that is brought back', async () => {
+    const bridge = Piped.start(home, [], env);
+    bridge.say(whoami(1));
+    await bridge.answer(1);
+    const services = () => gateways(home)[0]?.processes.find(({ kind }) => kind === 'services');
+    const victim = services()!;
+    process.kill(victim.pid, 'SIGKILL');
+    await eventually(() => services()?.pid !== victim.pid);
+    let id = 1;
+    await eventually(async () => {
+      bridge.say(whoami(++id));
+      expect(identityIn(await bridge.answer(id))).toBe('stdio-bridge');
+    });
+    expect(await bridge.end()).toBe(0);
+  });
+
   it('ends with the code of its gateway', async () => {
     const bridge = Piped.start(home, [], env);
     bridge.say(whoami(1));
