@@ -55,6 +55,12 @@ describe('the environment of a service', () => {
     expect(serviceEnvironment(['mcp-edge'], homeOf('/x'), state, secrets, named)).toMatchObject(named);
   });
 
+  it('holds no password where it has several: each of them is read from the home by its name', () => {
+    expect(of('mcp-edge', 'audit')).not.toHaveProperty('CORTEX_NATS_USER');
+    expect(of('mcp-edge', 'audit')).not.toHaveProperty('CORTEX_NATS_PASSWORD');
+    expect(of('mcp-edge', 'audit')).toMatchObject({ CORTEX_AUDIT_ANCHOR_KEY: 'anchoring', CORTEX_STATE_KEY: 'state' });
+  });
+
   it('T60 holds its own passwords and the secrets it owns, and no others', () => {
     expect(of('remote-ops')).toMatchObject({
       CORTEX_NATS_USER: 'remote-ops',
