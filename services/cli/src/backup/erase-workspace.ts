@@ -5,6 +5,7 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import pg from 'pg';
 import type { Admin } from '../admin.js';
 import { CliError } from '../exit.js';
+import { tell } from '../output.js';
 import { withDatabase } from './database.js';
 
 const { escapeIdentifier: name } = pg;
@@ -13,8 +14,9 @@ const { escapeIdentifier: name } = pg;
 const subjectsOf = (workspace: string): string => `cortex.evt.*.${workspace}.>`;
 
 /**
- * Takes the commits of workspaces out of the log, and the snapshots that were made of them. Views still show them until they are made
- * anew. To be done with no service at work: each remembers aggregates. Answers how many commits there were.
+ * Takes the commits of workspaces out of the log, and the snapshots that were made of them. Each is overwritten on the disk, which a
+ * purge of its subject would not do. Views still show them until they are made anew. To be done with no service at work: each remembers
+ * aggregates. Answers how many commits there were.
  */
 export async function eraseFromLog(
   { bus, adminUrl }: Pick<Admin, 'bus' | 'adminUrl'>,
@@ -22,10 +24,21 @@ export async function eraseFromLog(
   workspaces: readonly string[],
 ): Promise<number> {
   const jsm = await jetstreamManager(bus.nc);
-  let purged = 0;
+  let erased = 0;
+  let told = Date.now();
   for (const workspace of workspaces) {
-    purged += (await jsm.streams.purge(EVENTS_STREAM, { filter: subjectsOf(workspace) })).purged;
-    const { state } = await jsm.streams.info(EVENTS_STREAM, { subjects_filter: subjectsOf(workspace) });
+    const subjects = subjectsOf(workspace);
+    for (let from = 1; ;) {
+      const message = await bus.direct.nextFromLeader(EVENTS_STREAM, subjects, from);
+      if (message === null) break;
+      await jsm.streams.deleteMessage(EVENTS_STREAM, message.seq, true);
+      from = message.seq + 1;
+      erased++;
+      if (Date.now() - told < 2_000) continue;
+      told = Date.now();
+      tell(`${erased} commits are erased`);
+    }
+    const { state } = await jsm.streams.info(EVENTS_STREAM, { subjects_filter: subjects });
     const left = Object.keys(state.subjects ?? {});
     if (left.length > 0)
       throw new CliError(`the log still has ${left.length} subjects of ${workspace}; erase it again`);
@@ -39,7 +52,7 @@ export async function eraseFromLog(
       );
     }
   });
-  return purged;
+  return erased;
 }
 
 export interface Remainder {

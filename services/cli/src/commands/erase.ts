@@ -32,7 +32,7 @@ export async function eraseWorkspace(workspace: string, flags: Flags): Promise<v
   if (flags.json) return printJson({ erased: workspace, list: home.erased, ...done });
   print(`${workspace} is erased: ${done.commits} commits; ${done.views} views were made anew`);
   for (const { table, rows } of done.left) {
-    print(`  ${table} still names it in ${rows} rows: call records are kept as long as the retention says`);
+    print(`  ${table} still names it in ${rows} rows of call records, which are kept as long as the retention says`);
   }
   print(`  ${home.erased} lists it: give that file to restores of older backups elsewhere, with --erased`);
 }
