@@ -19,6 +19,7 @@ beforeEach(async () => {
   [asked, status, answer, now, logs] = [[], 200, undefined, 1_000_000, []];
   server = createServer((req, res) => {
     if (req.url?.startsWith('/.well-known/')) return json(res, 200, metadata);
+    if (req.url === '/moved') return res.writeHead(status, { location: `${issuer}/token` }).end();
     void text(req).then((body) => {
       asked.push({ headers: req.headers, body });
       const given = { access_token: `token-${asked.length}`, token_type: 'Bearer', expires_in: 600 };
@@ -50,6 +51,12 @@ describe('the token of the catalogue', () => {
     expect(asked).toHaveLength(1);
     expect(asked[0]?.body).toBe('grant_type=client_credentials');
     expect(asked[0]?.headers.authorization).toBe(`Basic ${Buffer.from('cortex:a+b%2Bc').toString('base64')}`);
+  });
+
+  it.each([301, 302, 303, 307, 308])('is not looked for where the issuer sends us on to: %i', async (code) => {
+    [status, metadata] = [code, { issuer, token_endpoint: `${issuer}/moved` }];
+    await expect(identity().token()).rejects.toThrow(`it answered ${code}`);
+    expect(asked).toEqual([]);
   });
 
   it('is kept until a minute before its end', async () => {
