@@ -49,13 +49,15 @@ describe('a backend', () => {
     ]);
   });
 
-  it('without a URL is left out silently, and one id counts once', () => {
-    const { backends, faults, skipped } = configured({
+  it('without a URL is left out silently, and one that is named twice counts once, which is told', () => {
+    const { backends, faults, skipped, warnings } = configured({
       CORTEX_BACKENDS: 'demo,Other-App,OTHER-APP',
       CORTEX_BACKEND_OTHER_APP_URL: 'https://x.example',
     });
     expect(backends.map(({ id, order }) => [id, order])).toEqual([['other-app', 1]]);
     expect([faults, skipped]).toEqual([[], []]);
+    expect(warnings).toContain('CORTEX_BACKENDS names other-app more than once; each counts once, take it out');
+    expect(configured({ [URL_]: 'https://x.example' }).warnings).not.toContainEqual(expect.stringContaining('once'));
   });
 
   it.each([

@@ -61,7 +61,11 @@ export function configuredBackends(
     skipped: [] as string[],
     warnings: [] as string[],
   };
-  const ids = [...new Set(defaults.CORTEX_BACKENDS.map((id) => id.toLowerCase()))];
+  const named = defaults.CORTEX_BACKENDS.map((id) => id.toLowerCase());
+  const ids = [...new Set(named)];
+  const repeated = ids.filter((id) => named.indexOf(id) !== named.lastIndexOf(id));
+  if (repeated.length > 0)
+    found.warnings.push(`CORTEX_BACKENDS names ${repeated.join(', ')} more than once; each counts once, take it out`);
   const taken = new Map<string, string>();
   for (const [order, id] of ids.entries()) {
     if (!ID.test(id) || RESERVED.has(id)) {
