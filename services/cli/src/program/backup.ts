@@ -15,8 +15,8 @@ const ERASE = `
 Needs a home that is down, or a deployment whose services are stopped. Call records keep the id, and no content, until they are too old.
 `;
 
-/** Backup, restore, erasure. */
-export function backups(cortex: Command, command: Make, json: With): void {
+/** What outlives an installation, and what must not. */
+export function backup(cortex: Command, command: Make, json: With): void {
   const actions = () => import('../commands/backup.js');
   json(command(cortex, 'backup', 'write everything that cannot be made anew into a new folder'))
     .argument('<folder>')
