@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { AuthRefusal } from '@cortex/auth';
-import type { Bus } from '@cortex/bus';
 import {
   type AnnouncedTool,
   type CallScope,
@@ -10,15 +9,13 @@ import {
   type Principal,
   type WireError,
 } from '@cortex/contracts';
-import type { Instances } from './catalog/instances.js';
 import type { Federation } from './federation/federation.js';
 import type { CallEvents, FederatedTool } from './federation/types.js';
 import type { Methods } from './methods/methods.js';
-import type { Settings } from './settings.js';
 
 /**
  * The seams between the halves of the edge: the calls (`mcp/`, `calls/`, `catalog/`, `guard/`, `ratelimit/`) on one side, who speaks and
- * in which old dialect (`auth/`, `http/`, `legacy/`, `tools/`) on the other. Types and three small carriers, no behaviour.
+ * in which old dialect (`auth/`, `http/`, `legacy/`, `tools/`) on the other. Types and two small carriers, no behaviour.
  */
 
 export const MODERN = '2026-07-28';
@@ -279,35 +276,6 @@ export interface ModeReader {
   restriction(tool: CatalogTool, mode: Mode): string | undefined;
 }
 
-/** What the built-ins of `tools/` see beside their arguments: `edgeScope(ctx)` inside a handler. */
-export interface EdgeScope {
-  readonly caller: CallerContext;
-  readonly catalog: CatalogReader;
-  readonly modes: ModeReader;
-  /** The call as it came. */
-  readonly input: CallInput;
-  /** W3C, of the call's own span: for what is asked on its behalf. */
-  readonly traceparent: string;
-  /** The backends, for what is asked of them beside their tools. */
-  readonly federation: Pick<Federation, 'shelves' | 'complete' | 'refreshedAt'>;
-  readonly methods: Pick<Methods, 'serve' | 'resources'>;
-  /** Hears that a service ended which was asked something. */
-  readonly instances: Pick<Instances, 'hold'>;
-  /** JSON text of a tool's definition as this request would get it in a list; undefined where it has no such form. */
-  readonly definitionOf: (tool: CatalogTool) => string | undefined;
-  /** Set by a handler that ends in questions to the client: they take the place of its result. */
-  questions?: Readonly<Record<string, unknown>>;
-}
-
-const scopes = new WeakMap<object, EdgeScope>();
-/** Called by the in-process dispatch, before the handler runs. */
-export const bindEdgeScope = (ctx: object, scope: EdgeScope): void => void scopes.set(ctx, scope);
-export function edgeScope(ctx: object): EdgeScope {
-  const scope = scopes.get(ctx);
-  if (!scope) throw new Error('an edge tool was run without its scope');
-  return scope;
-}
-
 /** One HTTP request after steps 1 to 8; made by the route, passed along whole. */
 export interface HttpExchange {
   readonly req: IncomingMessage;
@@ -406,23 +374,10 @@ export interface LegacyLayer {
   close(): Promise<void>;
 }
 
-/**
- * What each file of the other half exports, so that the module can wire both:
- * `auth/authenticator.ts` createAuthenticator, `http/front.ts` createHttpFront, `legacy/legacy.ts` createLegacy,
- * `tools/registry.ts` tools (kit tools), `projections/tables.ts` migrations and stateTables.
- */
-export interface EdgeBase {
-  readonly settings: Settings;
-  readonly bus: Bus;
-  readonly log: EdgeLog;
-}
+/** The log of the service, with the fields first. */
 export interface EdgeLog {
   debug(fields: object, text: string): void;
   info(fields: object, text: string): void;
   warn(fields: object, text: string): void;
   error(fields: object, text: string): void;
 }
-/** `people` is the store of `auth/people.ts`; its constructor is that folder's own affair. */
-export type CreateAuthenticator<People> = (base: EdgeBase, people: People) => Authenticator;
-export type CreateHttpFront = (base: EdgeBase, catalog: CatalogReader) => HttpFront;
-export type CreateLegacy = (base: EdgeBase, core: EdgeCore) => LegacyLayer;

@@ -2,7 +2,8 @@ import { type BusRequest, CortexError } from '@cortex/contracts';
 import { runTool, type ServiceHost, type Tool } from '@cortex/service-kit';
 import type { PreparedLists } from '../catalog/lists.js';
 import { ownProvenance } from '../federation/provenance.js';
-import { bindEdgeScope, type CatalogTool, type EdgeScope } from '../seams.js';
+import { bindEdgeScope, type EdgeScope } from '../edge-scope.js';
+import type { CatalogTool } from '../seams.js';
 import type { CallContext } from './call-context.js';
 import type { Reply } from './dispatch.js';
 

@@ -1,6 +1,6 @@
 import { unavailable } from '@cortex/contracts';
 import type { ToolContext } from '@cortex/service-kit';
-import { edgeScope } from '../seams.js';
+import { edgeScope } from '../edge-scope.js';
 
 /**
  * One question to the ticket service. NATS says nothing of one that is killed while it works on it, so that is heard from its sign of life.

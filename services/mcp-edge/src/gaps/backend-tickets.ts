@@ -8,7 +8,7 @@ import { toldBy } from '../federation/provenance.js';
 import type { Shelf } from '../federation/shelf.js';
 import type { BackendAnswer } from '../federation/types.js';
 import { isObject } from '../mcp/envelope.js';
-import type { EdgeScope } from '../seams.js';
+import type { EdgeScope } from '../edge-scope.js';
 import type { TicketJson } from './ticket-json.js';
 
 const PATIENCE_MS = 10_000;

@@ -1,7 +1,7 @@
 import { invalidArgument } from '@cortex/contracts';
 import { holdsScopeOf, wantsPerson } from '../federation/reach.js';
 import type { Shelf } from '../federation/shelf.js';
-import type { EdgeScope } from '../seams.js';
+import type { EdgeScope } from '../edge-scope.js';
 
 type Asking = Pick<EdgeScope, 'caller' | 'federation'>;
 

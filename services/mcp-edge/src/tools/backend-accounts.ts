@@ -7,7 +7,7 @@ import { holdsScopeOf, wantsPerson } from '../federation/reach.js';
 import type { Shelf } from '../federation/shelf.js';
 import type { Backend, BackendAnswer } from '../federation/types.js';
 import { isObject } from '../mcp/envelope.js';
-import type { EdgeScope } from '../seams.js';
+import type { EdgeScope } from '../edge-scope.js';
 
 /** Milliseconds that a backend has to say who the caller is to it; one that streams does not get more. */
 const PATIENCE_MS = 5_000;

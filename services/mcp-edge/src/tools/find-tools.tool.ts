@@ -2,7 +2,8 @@ import { invalidArgument } from '@cortex/contracts';
 import { defineTool } from '@cortex/service-kit';
 import { z } from 'zod';
 import { readJson } from '../federation/schemas/json-values.js';
-import { edgeScope, type CatalogTool } from '../seams.js';
+import { edgeScope } from '../edge-scope.js';
+import type { CatalogTool } from '../seams.js';
 import { indented } from './indented.js';
 
 const MAX_HITS = 10;

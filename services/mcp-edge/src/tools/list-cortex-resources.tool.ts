@@ -1,6 +1,6 @@
 import { defineTool } from '@cortex/service-kit';
 import { z } from 'zod';
-import { edgeScope } from '../seams.js';
+import { edgeScope } from '../edge-scope.js';
 import { indented } from './indented.js';
 
 const item = { name: z.string(), _meta: z.record(z.string(), z.unknown()).optional() };

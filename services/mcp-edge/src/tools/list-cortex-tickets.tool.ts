@@ -8,7 +8,7 @@ import { askTickets } from '../gaps/ask-tickets.js';
 import { ticketsOf } from '../gaps/backend-tickets.js';
 import { ownerOf, ownersFor } from '../gaps/owner.js';
 import { TicketJson } from '../gaps/ticket-json.js';
-import { edgeScope } from '../seams.js';
+import { edgeScope } from '../edge-scope.js';
 import { indented, indentedText } from './indented.js';
 
 const LIST = subjects.query('ticket', 'list_gaps');

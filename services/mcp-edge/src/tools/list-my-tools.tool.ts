@@ -1,6 +1,7 @@
 import { defineTool } from '@cortex/service-kit';
 import { z } from 'zod';
-import { edgeScope, type CatalogTool } from '../seams.js';
+import { edgeScope } from '../edge-scope.js';
+import type { CatalogTool } from '../seams.js';
 import { injected, whereabouts } from './injected.js';
 
 const LINE = 160;

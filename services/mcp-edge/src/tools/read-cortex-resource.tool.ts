@@ -3,7 +3,8 @@ import { type ContentBlock, defineTool, result, type ToolContext } from '@cortex
 import { z } from 'zod';
 import type { RpcError } from '../federation/failures.js';
 import type { MethodFault, MethodOutcome } from '../methods/types.js';
-import { Cancellation, edgeScope } from '../seams.js';
+import { edgeScope } from '../edge-scope.js';
+import { Cancellation } from '../seams.js';
 
 /** The longest stream of a backend is shorter. */
 const DEADLINE_MS = 600_000;

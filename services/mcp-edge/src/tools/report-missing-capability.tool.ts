@@ -7,7 +7,7 @@ import type { Shelf } from '../federation/shelf.js';
 import { askTickets } from '../gaps/ask-tickets.js';
 import { reportTo } from '../gaps/backend-tickets.js';
 import { CORTEX, ownerOf } from '../gaps/owner.js';
-import { edgeScope } from '../seams.js';
+import { edgeScope } from '../edge-scope.js';
 import { indented, indentedText } from './indented.js';
 
 const REPORT = subjects.command('ticket', 'report_gap');

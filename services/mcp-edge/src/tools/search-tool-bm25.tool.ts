@@ -1,6 +1,7 @@
 import { defineTool } from '@cortex/service-kit';
 import { z } from 'zod';
-import { edgeScope, type CatalogTool } from '../seams.js';
+import { edgeScope } from '../edge-scope.js';
+import type { CatalogTool } from '../seams.js';
 import { labelOf } from './bm25.js';
 import { injected, whereabouts } from './injected.js';
 import { indexOf, schemaKeys } from './tool-index.js';

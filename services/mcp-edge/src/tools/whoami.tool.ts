@@ -1,7 +1,7 @@
 import { defineTool } from '@cortex/service-kit';
 import { z } from 'zod';
 import { toldBy } from '../federation/provenance.js';
-import { edgeScope } from '../seams.js';
+import { edgeScope } from '../edge-scope.js';
 import { accountsOf, type BackendAccount } from './backend-accounts.js';
 import { indented, indentedText } from './indented.js';
 
