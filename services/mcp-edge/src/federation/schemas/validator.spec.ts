@@ -91,6 +91,15 @@ describe('a check that never ends (T95)', () => {
     await closed.close();
     expect(await closed.check('{}', '1')).toMatchObject({ kind: 'unchecked' });
   });
+
+  it('waits with a thousand others at most; what comes then is not checked, and the others are', async () => {
+    await using busy = closing(new Validator({ limitMs: 10_000 }));
+    const verdicts = await Promise.all(Array.from({ length: 1_010 }, () => busy.check('{"type":"string"}', '"x"')));
+    const why = 'too many checks wait';
+    expect(verdicts.filter(({ kind }) => kind === 'fits')).toHaveLength(1_000);
+    expect(verdicts.slice(1_000)).toEqual(Array(10).fill(expect.objectContaining({ kind: 'unchecked', why })));
+    expect(await busy.check('{"type":"string"}', '"x"')).toEqual({ kind: 'fits' });
+  });
 });
 
 const closing = (one: Validator) => Object.assign(one, { [Symbol.asyncDispose]: () => one.close() });
