@@ -107,3 +107,22 @@ interface Held extends Bagged {
 }
 
 const serviceOf = (key: string): string => key.slice(0, key.indexOf('.'));
+
+/**
+ * What a service answers, or a rejection with `abandoned()` once every instance that may have taken the question is dead: the bus tells
+ * nobody of one that was killed with it in hand.
+ */
+export async function whileAlive<T>(
+  instances: Pick<Instances, 'hold'>,
+  service: string,
+  ask: () => Promise<T>,
+  abandoned: () => Error,
+): Promise<T> {
+  const { promise: dead, reject } = Promise.withResolvers<never>();
+  const release = instances.hold(service, () => reject(abandoned()));
+  try {
+    return await Promise.race([ask(), dead]);
+  } finally {
+    release();
+  }
+}

@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { ask, type Bus } from '@cortex/bus';
+import { type BusRequest, subjects } from '@cortex/contracts';
 import { FailureLimiter } from '../auth/failure-limiter.js';
 import { sameSecret } from '../auth/same-secret.js';
-import type { Instances } from '../catalog/instances.js';
+import { type Instances, whileAlive } from '../catalog/instances.js';
 import type { EdgeLog } from '../seams.js';
 import type { AdminReply } from './admin.js';
 import { pathOf } from './routes.js';
 
 const PATH = '/api/cron/purge-audit';
+const PURGE = subjects.command('audit', 'purge');
 /** A year of a busy installation; what was deleted until then stays deleted, and the next one goes on. */
 const LIMIT_MS = 10 * 60_000;
 
@@ -47,26 +49,22 @@ export class PurgeRoute {
       this.#failures.count(ip);
       return { status: 401, body: { error: 'Unauthorized' } };
     }
-    // The bus tells nobody of an instance that was killed with the command in hand.
-    const gone = Promise.withResolvers<never>();
-    const letGo = instances.hold('audit', () => gone.reject(new Error('audit ended in the middle of it')));
+    const command: BusRequest = {
+      v: 1,
+      call_id: randomUUID(),
+      workspace_id: null,
+      principal: { type: 'system', id: 'cron', roles: [] },
+      scope: {},
+      args: {},
+      deadline_ms: LIMIT_MS,
+    };
+    const ended = (): Error => new Error('audit ended in the middle of it');
     try {
-      const asked = ask(bus, 'cortex.cmd.audit.purge', {
-        v: 1,
-        call_id: randomUUID(),
-        workspace_id: null,
-        principal: { type: 'system', id: 'cron', roles: [] },
-        scope: {},
-        args: {},
-        deadline_ms: LIMIT_MS,
-      });
-      const { data } = await Promise.race([asked, gone.promise]);
+      const { data } = await whileAlive(instances, 'audit', () => ask(bus, PURGE, command), ended);
       return { status: 200, body: { success: true, ...(data as object) } };
     } catch (error) {
       log.error({ err: error }, 'the audit trail could not be purged');
       return { status: 500, body: { error: 'purge_failed', hint: 'the log of the service audit says why' } };
-    } finally {
-      letGo();
     }
   }
 

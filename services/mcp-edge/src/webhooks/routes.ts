@@ -13,7 +13,7 @@ import {
 } from '@cortex/contracts';
 import { argumentsOf } from '@cortex/service-kit';
 import { z } from 'zod';
-import type { Instances } from '../catalog/instances.js';
+import { type Instances, whileAlive } from '../catalog/instances.js';
 import { publicError } from '../calls/refusals.js';
 import { type CallerContext, type CallMeta, type Cancellation, MODERN, type RunCall } from '../seams.js';
 import { type Reply, replyOf, succeeded } from './reply.js';
@@ -218,21 +218,16 @@ async function askService(
   name: string,
   request: Asked,
 ): Promise<unknown> {
-  // The bus tells nobody of an instance that was killed with the question in hand.
-  const gone = Promise.withResolvers<never>();
-  const letGo = instances.hold(service, () => gone.reject(unknownOutcome(service)));
+  const common = { v: 1, call_id: randomUUID(), deadline_ms: ASK_MS } as const;
+  const asked = () => ask(bus, subjects[kind](service, name), { ...common, ...request });
   try {
-    const common = { v: 1, call_id: randomUUID(), deadline_ms: ASK_MS } as const;
-    const asked = ask(bus, subjects[kind](service, name), { ...common, ...request });
-    return (await Promise.race([asked, gone.promise])).data;
+    return (await whileAlive(instances, service, asked, () => unknownOutcome(service))).data;
   } catch (error) {
     const outcome = isCortexError(error) ? error.details?.['outcome'] : undefined;
     if (outcome === 'not_sent')
       throw unavailable(undefined, `${service} is away and nothing was changed`, 'try again in a moment');
     if (outcome === 'unknown') throw unknownOutcome(service);
     throw error;
-  } finally {
-    letGo();
   }
 }
 
