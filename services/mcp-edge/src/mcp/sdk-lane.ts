@@ -109,10 +109,6 @@ export class SdkLane {
     await this.#handler.close();
   }
 
-  get openListens(): number {
-    return this.#open.size;
-  }
-
   async #listen(exchange: HttpExchange, request: ModernRequest): Promise<void> {
     const { answers, metrics } = this.options;
     const { caller } = exchange;
