@@ -1,5 +1,6 @@
 import type { Bus, KvBucket } from '@cortex/bus';
 import { BUCKETS } from '@cortex/contracts';
+import { z } from 'zod';
 import type { EdgeLog } from '../seams.js';
 import { exposedName, type NameKind } from './names.js';
 import type { Backend } from './types.js';
@@ -8,14 +9,11 @@ import type { Backend } from './types.js';
 export type Names = ReadonlyMap<string, ReadonlyMap<string, string>>;
 export type NamesByKind = Readonly<Record<NameKind, Names>>;
 
-/** One name as it is kept: the original alone where it has the name that it would have by itself. */
-type KeptName = string | readonly [original: string, exposed: string];
+/** By its original name alone where it has the name that it would have by itself. */
+const KeptNames = z.array(z.union([z.string(), z.tuple([z.string(), z.string()])]));
 /** Names that were given under another prefix or budget are nobody's any more. */
-interface Kept extends Readonly<Record<NameKind, readonly KeptName[]>> {
-  readonly v: 1;
-  readonly prefix: string;
-  readonly max: number;
-}
+const Kept = z.object({ v: z.literal(1), prefix: z.string(), max: z.number(), tool: KeptNames, prompt: KeptNames });
+type Kept = z.output<typeof Kept>;
 
 export interface NameClaimsOptions {
   readonly bucket: KvBucket;
@@ -47,11 +45,6 @@ export class NameClaims {
   constructor(private readonly options: NameClaimsOptions) {
     this.#contested = options.backends.some(({ id, prefix }) => prefix !== `${id}_`);
     if (!this.#contested) this.#held = { tool: new Map(), prompt: new Map() };
-  }
-
-  /** Undefined until they were read. */
-  get held(): NamesByKind | undefined {
-    return this.#held;
   }
 
   /** The names that were held when this was last written. Throws `unavailable` while the bucket cannot be read. */
@@ -117,7 +110,7 @@ export class NameClaims {
       log.warn({ backend: id }, 'what was kept of its names cannot be read; they are given anew');
       return;
     }
-    if (kept.v !== 1 || kept.prefix !== prefix || kept.max !== max) return;
+    if (kept.prefix !== prefix || kept.max !== max) return;
     this.#texts.set(id, text);
     for (const kind of KINDS) {
       const names = kept[kind].map((name): [string, string] =>
@@ -127,7 +120,7 @@ export class NameClaims {
     }
   }
 
-  #kept({ id, prefix }: Backend, kind: NameKind, names: NamesByKind): KeptName[] {
+  #kept({ id, prefix }: Backend, kind: NameKind, names: NamesByKind): Kept['tool'] {
     const own = [...(names[kind].get(id) ?? [])];
     return own.map(([original, exposed]) =>
       exposed === exposedName({ id, prefix, kind, original }, this.options.max) ? original : [original, exposed],
@@ -135,9 +128,10 @@ export class NameClaims {
   }
 }
 
+/** Undefined for what another release or nobody wrote. */
 function readKept(text: string): Kept | undefined {
   try {
-    return JSON.parse(text) as Kept;
+    return Kept.parse(JSON.parse(text));
   } catch {
     return undefined;
   }
