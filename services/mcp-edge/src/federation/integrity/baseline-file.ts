@@ -74,12 +74,20 @@ export class BaselineFile {
   save(states: ReadonlyMap<string, CatalogState>): void {
     if (this.fault !== undefined || this.options.keys.signing === 'operator') return;
     this.#wanted = states;
-    this.#running ??= this.#write().finally(() => (this.#running = undefined));
+    this.#begin();
+  }
+
+  #begin(): void {
+    this.#running ??= this.#write().finally(() => {
+      this.#running = undefined;
+      // Wanted between the end of the writing and this.
+      if (this.#wanted !== undefined) this.#begin();
+    });
   }
 
   /** Resolves when everything that was to be written is on the disk, or could not be written. */
   async flush(): Promise<void> {
-    await this.#running;
+    while (this.#running !== undefined) await this.#running;
   }
 
   #read(): BaselineDocument | undefined {
