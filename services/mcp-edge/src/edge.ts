@@ -220,13 +220,17 @@ export class Edge {
       tracer: host.tracer,
       metrics,
       records,
-      world: { settings, catalog, views: this.views, confirmation },
+      world: { settings, catalog, federation, views: this.views, confirmation },
       idempotency: new Idempotency(bus, sealer, log),
       media,
       local: new LocalTools(host, { catalog, modes, federation, methods, lists, instances: catalog.instances }),
       federation,
     }));
-    addExplainRoute(this.admin, { settings, catalog, views: this.views, authenticator, people, limiter }, records);
+    addExplainRoute(
+      this.admin,
+      { settings, catalog, federation, views: this.views, authenticator, people, limiter },
+      records,
+    );
     const { runCall } = pipeline;
     const recordRequest: EdgeCore['recordRequest'] = (exchange, note) => records.request(exchange, note);
     const core: EdgeCore = {

@@ -1,4 +1,6 @@
 import { SERVICES } from '@cortex/contracts/services';
+import { showControls } from '@cortex/contracts/text';
+import { backendLines, backendsOf } from '../backends.js';
 import { EXIT } from '../exit.js';
 import { homeOf } from '../home.js';
 import { isAlive, residentBytes } from '../identity.js';
@@ -16,7 +18,11 @@ export async function status(flags: { home?: string; json?: boolean }): Promise<
     return;
   }
   const inOrder = state.processes.toSorted((a, b) => rank(a) - rank(b));
-  const processes = await Promise.all([supervisorOf(state), ...inOrder.map(processOf)]);
+  const [backends, ...processes] = await Promise.all([
+    backendsOf(home, state),
+    supervisorOf(state),
+    ...inOrder.map(processOf),
+  ]);
   const ready = state.ready && processes.every((process) => process.ready);
   if (!ready) process.exitCode = EXIT.failed;
   const code = loginCode(home);
@@ -35,6 +41,7 @@ export async function status(flags: { home?: string; json?: boolean }): Promise<
       each,
       up_since,
       rss_bytes: memory,
+      backends,
       processes,
     });
     return;
@@ -53,6 +60,8 @@ export async function status(flags: { home?: string; json?: boolean }): Promise<
   );
   const { webhooks, devices } = state.ports;
   print(`loopback routes http://127.0.0.1:${webhooks}/webhook, devices on port ${devices}\n`);
+  const lines = backendLines(backends);
+  if (lines.length > 0) print(`${showControls(lines.join('\n'))}\n\n`);
   print(table([['process', 'pid', 'port', 'up', 'memory', 'restarts', 'state'], ...rows]));
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Challenges } from '../auth/challenge.js';
 import type { Catalog } from '../catalog/catalog.js';
+import type { Federation } from '../federation/federation.js';
 import type { ConfirmationPort } from '../guard/confirmation.js';
 import type { GateViews } from '../guard/views.js';
 import type { RateLimiter } from '../ratelimit/rate-limiter.js';
@@ -43,6 +44,7 @@ export type DoorResult = HttpRefusal | undefined | Promise<HttpRefusal | undefin
 export interface GateWorld {
   readonly settings: Settings;
   readonly catalog: Catalog;
+  readonly federation: Pick<Federation, 'absentOwnerOf'>;
   readonly views: GateViews;
   readonly confirmation: ConfirmationPort;
 }

@@ -2,6 +2,7 @@ import type { Bus, KvEntry } from '@cortex/bus';
 import { ALWAYS_ALLOWED, AnnouncedTool, BUCKETS, MODE_RULES } from '@cortex/contracts';
 import type { Tool } from '@cortex/service-kit';
 import type { CallerContext, CatalogReader, EdgeLog } from '../seams.js';
+import { withoutClientPrefix } from './client-prefix.js';
 import { compareOrder, edgeTool, type EdgeTool } from './edge-tool.js';
 import { Instances } from './instances.js';
 import { nearNames } from './near-names.js';
@@ -117,10 +118,9 @@ export class Catalog implements CatalogReader {
 
   find(name: string): EdgeTool | undefined {
     const found = this.#tools.get(name);
-    if (found !== undefined || !name.startsWith('mcp__')) return found;
-    // A client's own prefix: mcp__<server>__<name>.
-    const border = name.indexOf('__', 5);
-    return border < 0 ? undefined : this.#tools.get(name.slice(border + 2));
+    if (found !== undefined) return found;
+    const bare = withoutClientPrefix(name);
+    return bare === undefined ? undefined : this.#tools.get(bare);
   }
 
   visible(caller: CallerContext): readonly EdgeTool[] {

@@ -6,6 +6,7 @@ import { approved } from '../calls/gates/guard-rail.gate.js';
 import { isOfAnotherPool } from '../calls/gates/pool.gate.js';
 import { GATES, type GateWorld } from '../calls/gates.js';
 import { callId, randomHex16 } from '../calls/ids.js';
+import type { Shelf } from '../federation/shelf.js';
 import type { ConfirmationRequest } from '../guard/confirmation.js';
 import type { GateViews } from '../guard/views.js';
 import type { RateLimiter } from '../ratelimit/rate-limiter.js';
@@ -223,7 +224,12 @@ async function gateSteps(
       continue;
     }
     if (gate === 'arguments') unplaced = tool?.announced.workspace !== 'none' && ctx.workspace === null;
-    steps.push(refused(gate, refusal, ctx, world, { asks: asked[0], unknown: question.arguments === undefined }));
+    const owner = tool === undefined ? world.federation.absentOwnerOf(question.tool) : undefined;
+    steps.push(
+      owner === undefined
+        ? refused(gate, refusal, ctx, world, { asks: asked[0], unknown: question.arguments === undefined })
+        : away(gate, owner),
+    );
     // Without a tool there is nothing that the gates behind could be asked about.
     if (tool === undefined) break;
     // Asked once for both: the approval gate does not ask again.
@@ -231,6 +237,15 @@ async function gateSteps(
   }
   return { steps, tool: ctx.tool?.name };
 }
+
+/** Whoever asks here may know of every backend, also where the caller may not. */
+const away = (gate: string, { backend: { id }, awaySince, problem }: Shelf): ExplainStep => ({
+  gate,
+  result: 'refuse',
+  why: `it is a name of backend ${id}, which is away since ${awaySince}: ${problem}`,
+  source: { kind: 'backend', id },
+  fix: { text: `have ${id} answer again; its tools come back by themselves`, who: ['an operator'] },
+});
 
 function refused(
   gate: string,

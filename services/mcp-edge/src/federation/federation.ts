@@ -1,10 +1,12 @@
 import { Bag, type Bagged } from '@cortex/bus/bag';
+import { withoutClientPrefix } from '../catalog/client-prefix.js';
 import type { CallContext } from '../calls/call-context.js';
 import type { Delivered } from '../calls/dispatch.js';
 import { callId } from '../calls/ids.js';
 import type { EdgeTool } from '../catalog/edge-tool.js';
 import type { EdgeMetrics } from '../metrics.js';
 import { cancelledByCaller, type EdgeLog } from '../seams.js';
+import { absentOwner } from './absent.js';
 import type { NameClaims } from './claims.js';
 import { BackendClient, type PendingAnswer } from './client.js';
 import type { ReadSchemas } from './declarations.js';
@@ -125,6 +127,13 @@ export class Federation {
 
   get shelves(): ReadonlyMap<string, Shelf> {
     return this.#shelves;
+  }
+
+  /** The backend that is away now and whose tool has this name, said as a client may say it; undefined where that is nobody. */
+  absentOwnerOf(name: string): Shelf | undefined {
+    const ownerOf = (exposed: string) => absentOwner(exposed, this.#shelves.values(), this.#offer.names.tool);
+    const bare = withoutClientPrefix(name);
+    return ownerOf(name) ?? (bare === undefined ? undefined : ownerOf(bare));
   }
 
   /** For `/ready`. */

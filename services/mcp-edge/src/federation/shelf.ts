@@ -45,6 +45,8 @@ export class Shelf {
   healthy: boolean | null = null;
   /** What the last refresh met, for operators. */
   problem: string | undefined;
+  /** ISO time of the first refresh that it failed, of all since it last answered or since the start. */
+  awaySince: string | undefined;
   /** As of the last good refresh, whether offered now or not. */
   declared: Declared = NOTHING;
   reviewed: Reviewed = NO_REVIEW;
@@ -87,6 +89,7 @@ export class Shelf {
     const list = tools.kind === 'result' ? listOf(tools.text, tools.value, LISTS.tools.key) : undefined;
     if (list === undefined) {
       this.problem = problemOf(tools);
+      this.awaySince ??= new Date().toISOString();
       this.healthy = false;
       return;
     }
@@ -102,7 +105,7 @@ export class Shelf {
     );
     if (changed || this.healthy === null) this.#read(texts);
     this.reviewed = await this.options.review(this.backend, this.declared);
-    this.problem = undefined;
+    this.problem = this.awaySince = undefined;
     this.healthy = true;
   }
 

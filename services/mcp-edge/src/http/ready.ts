@@ -40,7 +40,8 @@ interface Checks {
 /** For the holder of the metrics token or the admin secret alone, since it names backends. */
 interface Details {
   details: {
-    unreachable: { backend: string; problem: string }[];
+    /** `since` = ISO time from which on it is known to be away. */
+    unreachable: { backend: string; problem: string; since: string | null }[];
     collisions: string[];
     degraded: string[];
     /** Views that are behind the log. */
@@ -102,8 +103,8 @@ function summaryOf(world: ReadyWorld, ready: boolean, checks: Checks['checks']):
 }
 
 function detailsOf({ federation, integrity, views }: ReadyWorld): Details['details'] {
-  const unreachable = [...federation.shelves.values()].flatMap(({ backend, healthy, problem }) =>
-    healthy === false ? [{ backend: backend.id, problem: problem ?? 'unknown' }] : [],
+  const unreachable = [...federation.shelves.values()].flatMap(({ backend, healthy, problem, awaySince = null }) =>
+    healthy === false ? [{ backend: backend.id, problem: problem ?? 'unknown', since: awaySince }] : [],
   );
   return {
     unreachable,

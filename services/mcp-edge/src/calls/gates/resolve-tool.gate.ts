@@ -1,5 +1,9 @@
 import { notFound, unavailable } from '@cortex/contracts';
+import { OPERATOR } from '../../auth/caller.js';
+import { holdsScopeOf } from '../../federation/reach.js';
+import type { Shelf } from '../../federation/shelf.js';
 import { RPC } from '../../mcp/envelope.js';
+import type { CallerContext } from '../../seams.js';
 import type { CallContext, Refusal } from '../call-context.js';
 import type { GateWorld } from '../gates.js';
 import { failed } from '../refusals.js';
@@ -7,11 +11,18 @@ import { failed } from '../refusals.js';
 const SHOWN_NAME = 128;
 const FIND = 'find one with search_tool_bm25 or list_my_tools';
 
-/** Bare names and names with a client's prefix; an unknown one is answered with near names and where to look. */
-export function resolveToolGate(ctx: CallContext, { catalog }: GateWorld): Refusal | undefined {
+/**
+ * Bare names and names with a client's prefix; an unknown one is answered with near names and where to look, a name of a backend that is
+ * away with that, for whoever may know of it.
+ */
+export function resolveToolGate(ctx: CallContext, { catalog, federation }: GateWorld): Refusal | undefined {
   const { name, caller } = ctx.input;
   const tool = catalog.find(name);
-  if (tool === undefined) return unknownTool(name, catalog.near(name, caller));
+  if (tool === undefined) {
+    const owner = federation.absentOwnerOf(name);
+    if (owner !== undefined && mayKnow(owner, caller)) return awayTool(name, owner);
+    return unknownTool(name, catalog.near(name, caller));
+  }
   ctx.tool = tool;
   ctx.classes = tool.announced.actions;
   if (tool.live) return undefined;
@@ -19,14 +30,31 @@ export function resolveToolGate(ctx: CallContext, { catalog }: GateWorld): Refus
   return failed(unavailable(undefined, problem, 'try again in a moment'));
 }
 
-function unknownTool(name: string, near: readonly string[]): Refusal {
-  const shown = name.length > SHOWN_NAME ? `${name.slice(0, SHOWN_NAME)}…` : name;
-  const close = near.length > 0 ? ` Close names: ${near.join(', ')}.` : '';
-  const message = `Unknown tool: ${shown}.${close} Find tools with search_tool_bm25 or list_my_tools.`;
-  return {
-    error: notFound('name', 'is no tool', FIND).toWire(),
-    fix: FIND,
-    outcome: 'denied',
-    rpc: { code: RPC.invalidParams, message, status: 200 },
-  };
+/** A backend of which a caller holds no scope is none of its business, there or away. */
+const mayKnow = ({ backend }: Shelf, caller: CallerContext): boolean =>
+  holdsScopeOf(backend, caller) || caller.principal.roles.includes(OPERATOR);
+
+const AWAY_FIX = 'try again later; an operator sees with cortex status what is wrong there';
+
+function awayTool(name: string, { backend, awaySince }: Shelf): Refusal {
+  const whose = `is a name of backend ${backend.id}, which is away since ${awaySince}`;
+  return refusal(`is no tool now: it ${whose}`, AWAY_FIX, `Unknown tool: ${shown(name)}. It ${whose}: ${AWAY_FIX}.`);
 }
+
+function unknownTool(name: string, near: readonly string[]): Refusal {
+  const close = near.length > 0 ? ` Close names: ${near.join(', ')}.` : '';
+  return refusal(
+    'is no tool',
+    FIND,
+    `Unknown tool: ${shown(name)}.${close} Find tools with search_tool_bm25 or list_my_tools.`,
+  );
+}
+
+const shown = (name: string): string => (name.length > SHOWN_NAME ? `${name.slice(0, SHOWN_NAME)}…` : name);
+
+const refusal = (problem: string, fix: string, message: string): Refusal => ({
+  error: notFound('name', problem, fix).toWire(),
+  fix,
+  outcome: 'denied',
+  rpc: { code: RPC.invalidParams, message, status: 200 },
+});
