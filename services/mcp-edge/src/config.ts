@@ -1,13 +1,9 @@
 import { mainKey, parseScopeImplies, SIGNATURE_ALGS } from '@cortex/auth';
+import { flag } from '@cortex/service-kit/flag';
 import { z } from 'zod';
 import { parseProfileRules, type ProfileRule } from './federation/schemas/profile-rules.js';
 import { KNOWN_PROFILES, ORIGINAL, profileOf } from './federation/schemas/profiles.js';
 
-const flag = (fallback: boolean) =>
-  z
-    .enum(['true', 'false', '1', '0', 'on', 'off'])
-    .optional()
-    .transform((v) => (v === undefined ? fallback : ['true', '1', 'on'].includes(v)));
 const list = z
   .string()
   .optional()

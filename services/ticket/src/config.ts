@@ -1,4 +1,5 @@
 import { transportVerdict } from '@cortex/contracts/transport-policy';
+import { flag } from '@cortex/service-kit/flag';
 import { z } from 'zod';
 
 export const config = z
@@ -8,7 +9,7 @@ export const config = z
     /** Key of the signature that goes along. */
     CORTEX_TICKET_WEBHOOK_SECRET: z.string().min(1).optional(),
     /** Allows http to another machine. */
-    CORTEX_ALLOW_INSECURE_BACKENDS: z.enum(['true', 'false', '1', '0', 'on', 'off']).optional(),
+    CORTEX_ALLOW_INSECURE_BACKENDS: flag(false),
   })
   .superRefine((env, ctx) => {
     const { CORTEX_TICKET_WEBHOOK_URL: url, CORTEX_TICKET_WEBHOOK_SECRET: secret } = env;
@@ -19,9 +20,7 @@ export const config = z
         fault('CORTEX_TICKET_WEBHOOK_SECRET', 'signs nothing without CORTEX_TICKET_WEBHOOK_URL; set both or neither');
       return;
     }
-    const verdict = transportVerdict(url, isOn(env.CORTEX_ALLOW_INSECURE_BACKENDS));
+    const verdict = transportVerdict(url, env.CORTEX_ALLOW_INSECURE_BACKENDS);
     if (!verdict.allowed) fault('CORTEX_TICKET_WEBHOOK_URL', verdict.problem);
   });
 export type Config = z.output<typeof config>;
-
-const isOn = (word = ''): boolean => ['true', '1', 'on'].includes(word);

@@ -1,4 +1,5 @@
 import { transportVerdict } from '@cortex/contracts/transport-policy';
+import { isOn } from '@cortex/service-kit/flag';
 import { CliError, EXIT } from '../exit.js';
 import { bearerFlag } from '../flags.js';
 import type { Home } from '../home.js';
@@ -27,8 +28,6 @@ export interface Connected {
   close(): Promise<void>;
 }
 
-/** How a switch is set; as the services read theirs. */
-const ON = /^(true|on|1)$/;
 const NOT_OURS = { gone: new Promise<never>(() => undefined), close: () => Promise.resolve() };
 
 /** One elsewhere where an address is given, that of the home where it is asked for, else one of our own. */
@@ -49,7 +48,7 @@ export async function connect(home: Home, flags: StdioFlags, env: NodeJS.Process
 }
 
 function elsewhere(name: string, address: string, env: NodeJS.ProcessEnv): Pick<Connected, 'url' | 'token'> {
-  const verdict = transportVerdict(address, ON.test(env['CORTEX_ALLOW_INSECURE_BACKENDS'] ?? ''));
+  const verdict = transportVerdict(address, isOn(env['CORTEX_ALLOW_INSECURE_BACKENDS']));
   if (!verdict.allowed) throw new CliError(`${name} ${verdict.problem}`, EXIT.usage);
   if (verdict.plaintext === 'remote') tell(`${name} is http to another machine: the token travels in the clear`);
   const token = bearerFlag(env['BRIDGE_TOKEN'], 'BRIDGE_TOKEN');
