@@ -3,7 +3,7 @@ import type { Provisionable } from '@cortex/eventstore';
 import type { ServiceDefinition } from '@cortex/service-kit';
 import { SharedVariables } from '@cortex/service-kit/config';
 import { SECRET } from '../up/environment.js';
-import { deployed, type Deployed } from './services.js';
+import { deployed, type Deployed, OPS_PORT, opsPortOf } from './services.js';
 import { SECRET_READERS } from './secrets.js';
 
 /** The development issuer is asked for its keys by http. */
@@ -74,11 +74,12 @@ function block(service: Deployed & { name: ServiceName }, definition: Definition
   ];
   const volumes = [
     `secrets-${name}:/run/cortex/secrets:ro`,
+    './deploy/tls:/run/cortex/tls:ro',
     ...(disk ? [`${name}-data:/var/lib/cortex`] : []),
     ...(files ? ['./deploy/config:/var/lib/cortex/config:ro'] : []),
   ];
   const networks = ['inner', ...(outward ? ['front'] : ports.length > 0 ? ['devices'] : [])];
-  const ops = name === 'mcp-edge' ? 9030 : undefined;
+  const ops = opsPortOf(name);
   return [
     `  ${name}:\n    <<: *service\n    command: [serve, ${name}]\n`,
     environment.length > 0
@@ -89,7 +90,7 @@ function block(service: Deployed & { name: ServiceName }, definition: Definition
       : '',
     networks.length > 1 ? `    networks: [${networks.join(', ')}]\n` : '',
     disk ? "    tmpfs: ['/tmp:size=64m,mode=1777']\n" : '',
-    ops === undefined ? '' : `    healthcheck:\n      <<: *healthcheck\n      test: [CMD, cortex-healthy, '${ops}']\n`,
+    ops === OPS_PORT ? '' : `    healthcheck:\n      <<: *healthcheck\n      test: [CMD, cortex-healthy, '${ops}']\n`,
     `    volumes:\n${volumes.map((volume) => `      - ${volume}\n`).join('')}`,
     `    deploy:\n      resources:\n        limits: { cpus: '1', memory: ${memoryLimit}m }\n`,
   ].join('');

@@ -27,7 +27,7 @@ const SMALL = { replicas: { least: 1, most: 4 }, cpu: 50, memory: 160, memoryLim
  * The one list: image, compose file, chart, network policies, secrets and scrape targets are written from it (`npm run deploy`),
  * the bus permissions from the service's registries. A service that is missing here does not compile.
  */
-export const DEPLOYED: Readonly<Record<ServiceName, Deployed>> = {
+const DEPLOYED: Readonly<Record<ServiceName, Deployed>> = {
   'mcp-edge': {
     ports: [{ name: 'http', port: 9030, variable: 'PORT', host: 'CORTEX_HOST', public: true }],
     replicas: { least: 2, most: 12 },
@@ -55,9 +55,11 @@ export const DEPLOYED: Readonly<Record<ServiceName, Deployed>> = {
   audit: SMALL,
 };
 
+/** Of every container but the edge's, as the kit has it by default. */
 export const OPS_PORT = 9464;
 
 /** Where `/health`, `/ready` and `/metrics` of a service are. */
 export const opsPortOf = (service: ServiceName): number => (service === 'mcp-edge' ? 9030 : OPS_PORT);
 
+/** Every service with what its container needs, in the order of the list of services. */
 export const deployed = SERVICES.map((name) => ({ name, ...DEPLOYED[name] }));
