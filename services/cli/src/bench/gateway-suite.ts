@@ -1,11 +1,10 @@
 import { directTarget, gatewayTarget, proxyTarget } from './gateway-targets.js';
-import { manyTools } from './many-tools.js';
+import { MANY, manyTools } from './many-tools.js';
 import { CONNECTIONS, goal, JUDGED, type Suite } from './suite.js';
 
 const PROXY = 'proxy';
 const GATEWAY_TARGET = 'gateway';
 const LONG = 'gateway-2000';
-const MANY = 2_000;
 
 /** What a call of a backend's tool costs through Cortex, beside the backend itself and a bare hop in front of it. */
 export const GATEWAY: Suite = {

@@ -6,7 +6,8 @@ import { listOf, TOOL, toolCall } from './request.js';
 import { send } from './send.js';
 import type { Finding, Scenario } from './scenario.js';
 
-const MANY = 2_000;
+/** Tools of the backend. */
+export const MANY = 2_000;
 const ASKED = 30;
 const REFRESHES = 20;
 const EVENT_TOKEN = 'of-the-bench';

@@ -8,6 +8,7 @@ export const CONNECTIONS = [1, 16, 64];
 /** At these requests per second, CPU and memory are judged. */
 export const JUDGED = [16, 64];
 
+/** A figure and the bound that it is held to. */
 export interface Goal {
   what: string;
   /** Null: not measured in this run. */
@@ -17,6 +18,7 @@ export interface Goal {
   reached: boolean | null;
 }
 
+/** A goal with its verdict; none where the figure was not measured. */
 export const goal = (what: string, value: number | undefined, bound: Goal['bound'], limit: number): Goal => ({
   what,
   value: value ?? null,
