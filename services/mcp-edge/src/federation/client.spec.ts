@@ -268,6 +268,35 @@ describe('a stream of lines', () => {
     expect(updated).toEqual(['demo:a']);
   });
 
+  it('P26 that says of its lists ten thousand times that they changed has them asked for once, and once more', async () => {
+    let seen!: () => void;
+    const first = new Promise<void>((resolve) => (seen = resolve));
+    const told: ListKind[][] = [];
+    const client = clientOf({}, { listChanged: (kinds) => (told.push([...kinds]), first) });
+    const said = Array.from({ length: 5_000 }, () => [
+      { type: 'list_changed', kinds: ['tools'] },
+      { type: 'list_changed', kinds: ['prompts'] },
+    ]).flat();
+    backend.answers['work'] = lines(...said, { type: 'result', result: 1 });
+    expect(await ask({ events }, client)).toMatchObject({ kind: 'result', value: 1 });
+    expect(told).toEqual([['tools']]);
+    seen();
+    await eventually(() => told.length > 1);
+    expect(told).toEqual([['tools'], ['prompts', 'tools']]);
+  });
+
+  it('P26 that is a list is not asked for again because it says that it changed', async () => {
+    backend.answers['list_tools'] = (_asked, res) =>
+      json(res, 200, { tools: [] }, { 'x-cortex-list-changed': 'tools' });
+    backend.answers['list_prompts'] = lines(
+      { type: 'list_changed', kinds: ['prompts'] },
+      { type: 'result', result: { prompts: [] } },
+    );
+    for (const method of ['list_tools', 'list_prompts'])
+      expect(await ask({ method, as: 'technical' })).toMatchObject({ kind: 'result' });
+    expect(changed).toEqual([]);
+  });
+
   it('says how it failed by an error line', async () => {
     backend.answers['work'] = lines({ type: 'error', status: 403, error: 'no', required: 'mcp:demo:admin' });
     expect(await ask()).toMatchObject({ kind: 'refused', status: 403, error: 'no', required: 'mcp:demo:admin' });
@@ -302,7 +331,7 @@ describe('a stream of lines', () => {
     backend.answers['work'] = steps(8);
     expect(await ask({ events })).toMatchObject({ kind: 'result', text: '8' });
     backend.answers['work'] = steps(1_000);
-    expect(await ask()).toMatchObject({ kind: 'timeout' });
+    expect(await ask()).toEqual({ kind: 'timeout', afterMs: 1_500 });
     await backend.asked[1]!.closed;
   });
 

@@ -40,6 +40,9 @@ export class BackendClient {
   readonly #path: string;
   readonly #deadlines = new Deadlines();
   readonly #callers = new WeakMap<CallerContext, readonly string[]>();
+  /** Which lists streams called changed while what they said before is still being seen to. */
+  readonly #unsaid = new Set<ListKind>();
+  #telling = false;
   #calls = 0;
 
   constructor(private readonly options: ClientOptions) {
@@ -96,7 +99,8 @@ export class BackendClient {
         if (!technical) this.#calls--;
         this.#judge(settled, leave.trial);
         this.options.answered?.(settled, performance.now() - started);
-        if (changed.length === 0) resolve(settled);
+        // Lists that called themselves changed would be asked for without end.
+        if (technical || changed.length === 0) resolve(settled);
         else void this.options.listChanged(changed).finally(() => resolve(settled));
       });
       abort = () => exchange.abort();
@@ -110,11 +114,11 @@ export class BackendClient {
   }
 
   #exchange(
-    { timeoutMs, events }: BackendRequest,
+    { as, timeoutMs, events }: BackendRequest,
     secret: string | undefined,
     settled: ConstructorParameters<typeof Exchange>[0]['settled'],
   ) {
-    const { backend, maxBytes, maxStreamMs, listChanged, resourceUpdated } = this.options;
+    const { backend, maxBytes, maxStreamMs, resourceUpdated } = this.options;
     return new Exchange({
       timeoutMs: timeoutMs ?? backend.timeoutMs,
       maxBytes,
@@ -123,9 +127,28 @@ export class BackendClient {
       events,
       secret,
       settled,
-      listChanged: (kinds) => void listChanged(kinds),
+      listChanged: (kinds) => (as === 'technical' ? undefined : this.#saidChanged(kinds)),
       resourceUpdated,
     });
+  }
+
+  /** However often streams say so, their lists are asked for one time after the other: 60,000 lines in one answer must not cost 60,000 catalogues. */
+  #saidChanged(kinds: readonly ListKind[]): void {
+    for (const kind of kinds) this.#unsaid.add(kind);
+    if (!this.#telling) void this.#tellChanged();
+  }
+
+  async #tellChanged(): Promise<void> {
+    this.#telling = true;
+    try {
+      while (this.#unsaid.size > 0) {
+        const kinds = [...this.#unsaid];
+        this.#unsaid.clear();
+        await this.options.listChanged(kinds);
+      }
+    } finally {
+      this.#telling = false;
+    }
   }
 
   #send(request: BackendRequest, bearer: string | undefined, exchange: Exchange): void {

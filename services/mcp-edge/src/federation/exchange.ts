@@ -54,7 +54,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
   }
 
   overdue(): void {
-    this.#end({ kind: 'timeout', afterMs: this.options.timeoutMs });
+    const { timeoutMs, maxStreamMs } = this.options;
+    const whole = this.#lines !== undefined && this.deadline === this.#hardDeadline;
+    this.#end({ kind: 'timeout', afterMs: whole ? maxStreamMs : timeoutMs });
     this.#leave();
   }
 
