@@ -62,7 +62,7 @@ it('rows of state tables and proofs come back as they were, with the checkpoint 
   }
   for (const table of ['notes', 'hashes', 'projection_checkpoint']) {
     const [before, after] = await Promise.all(
-      [from, to].map(({ pool }) => pool().query(`select * from ticket.${table} order by 1`)),
+      [from, to].map((place) => place.pool().query(`select * from ticket.${table} order by 1`)),
     );
     expect(after?.rows).toEqual(before?.rows);
   }

@@ -1,5 +1,6 @@
 import { copyFile } from 'node:fs/promises';
 import { dirname, join, basename } from 'node:path';
+import { CALLS_STREAM, EVENTS_STREAM, streamOf } from '@cortex/contracts';
 import { schemaOf } from '@cortex/contracts/services';
 import { jetstreamManager } from '@nats-io/jetstream';
 import type { Secrets } from '@cortex/service-kit';
@@ -10,6 +11,7 @@ import { makeDatabase, provision } from '../provision.js';
 import type { Quiet } from '../up/servers-alone.js';
 import { rebuildAll, type RebuiltView } from '../views.js';
 import { withDatabase } from './database.js';
+import { dropEarlyAnchors } from './early-anchors.js';
 import { eraseFromLog } from './erase-workspace.js';
 import { noteErased, readErased, together, type Erased } from './erased.js';
 import { countKept, keptTables, loadTable } from './kept-tables.js';
@@ -62,6 +64,7 @@ export async function putBack(quiet: Quiet, options: PutBack): Promise<Restored>
     await putSnapshot(bus.nc, stream, join(folder, stream.file), progress(tell, `stream ${name}`));
   }
   const streams = await assertWhole(quiet, manifest);
+  await dropEarlyAnchors(quiet.bus);
   tell('provisioning bus and database');
   const target = { nats_url: quiet.nats_url, admin_url: adminUrl };
   await provision({ ...target, replicas: options.replicas, calls_days: options.callsDays }, keys, services);
@@ -77,6 +80,7 @@ export async function putBack(quiet: Quiet, options: PutBack): Promise<Restored>
   const commits = await eraseFromLog(quiet, services, workspaces);
   if (workspaces.length > 0) tell(`erased again: ${workspaces.join(', ')} (${commits} commits)`);
   const views = await rebuildAll(quiet, services);
+  await stepOverGaps(quiet);
   return {
     streams,
     tables: manifest.tables.map(({ schema, table, rows }) => ({ table: `${schema}.${table}`, rows })),
@@ -144,4 +148,24 @@ async function assertWhole({ bus }: Quiet, manifest: Manifest): Promise<Restored
     found.push({ stream: config.name, messages: state.messages, last_seq: state.last_seq });
   }
   return found;
+}
+
+/**
+ * A view that was made anew stands at the last message that there is for it, and its consumer may have been behind that: at one that is
+ * erased. Nobody writes meanwhile, so every view has what the streams have, up to their ends.
+ */
+async function stepOverGaps({ bus, adminUrl, services }: Quiet): Promise<void> {
+  const jsm = await jetstreamManager(bus.nc);
+  for (const stream of [EVENTS_STREAM, CALLS_STREAM]) {
+    const { state } = await jsm.streams.info(stream);
+    await withDatabase(adminUrl, async (client) => {
+      for (const { name, projections = [] } of services) {
+        const views = projections.filter(({ subject, proof }) => proof === undefined && streamOf(subject) === stream);
+        await client.query(
+          `update ${pg.escapeIdentifier(schemaOf(name))}.projection_checkpoint set seq = greatest(seq, $1) where projection = any($2)`,
+          [state.last_seq, views.map((view) => view.name)],
+        );
+      }
+    });
+  }
 }
