@@ -33,4 +33,14 @@ const refusals = Object.fromEntries(
 
 export const refuse = (reason: AuthReason): AuthRefusal => refusals[reason];
 
+const malformed = (description: string): AuthRefusal => Object.freeze({ refused: 'malformed', description });
+
+/** Signed JWTs that lack what is asked of every token, in words by which an issuer can be set right. */
+export const MALFORMED = {
+  typ: malformed('the typ of the token says that it is no access token'),
+  times: malformed('the token has no exp, or its exp, nbf or iat is no number'),
+  sub: malformed('the sub of the token has control characters'),
+  sid: malformed('the token names no session'),
+};
+
 export const isRefusal = (value: object): value is AuthRefusal => 'refused' in value;

@@ -200,6 +200,18 @@ describe('T01 refuses', () => {
     expect(await reason(await sign({}, { typ: 'secevent+jwt' }))).toBe('malformed');
   });
 
+  it.each([
+    ['typ', {}, { typ: 'ID' }],
+    ['exp', { exp: undefined }, {}],
+    ['sub', { sub: 'a\u0000' }, {}],
+  ])(
+    'that is signed well and lacks what is asked of %s says so, for whoever sets an issuer right',
+    async (claim, claims, header) => {
+      const refusal = await verifier().verify(await sign(claims, header));
+      expect(refusal).toMatchObject({ refused: 'malformed', description: expect.stringContaining(claim) });
+    },
+  );
+
   it('critical headers that it does not know', async () => {
     const [, payload] = (await sign()).split('.');
     const head = b64({ alg: 'RS256', kid: 'k1', crit: ['x'], x: 1 });

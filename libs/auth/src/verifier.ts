@@ -1,7 +1,7 @@
 import { sha256Hex } from '@cortex/contracts';
 import { compactVerify, type CryptoKey, errors, type JWSHeaderParameters } from 'jose';
 import type { KeySource } from './jwks.js';
-import { refuse, type AuthReason, type AuthRefusal } from './refusal.js';
+import { isRefusal, MALFORMED, refuse, type AuthReason, type AuthRefusal } from './refusal.js';
 import { expandScopes, type ScopeImplications } from './scopes.js';
 
 /** What may stand in `OAUTH_ALLOWED_ALGS`: asymmetric only, so no public key can ever serve as an HMAC secret. */
@@ -93,7 +93,7 @@ export class TokenVerifier {
   async verify(token: string): Promise<VerifiedToken | AuthRefusal> {
     if (token.length > TOKEN_LIMIT) return refuse('too_large');
     const header = readHeader(token, this.#options.kind === 'session' ? ACCESS_TOKEN : TYPES);
-    if (header === null) return refuse('malformed');
+    if (isRefusal(header)) return header;
     const { alg } = header;
     if (typeof alg !== 'string' || !this.#options.algs.includes(alg)) return refuse('alg');
 
@@ -120,12 +120,12 @@ export class TokenVerifier {
 
     const sub = text(claims.sub);
     if (sub === '') return refuse('no_sub');
-    if (CONTROL.test(sub)) return refuse('malformed');
+    if (CONTROL.test(sub)) return MALFORMED.sub;
     const jti = text(claims.jti);
     if (jti === '' && requireJti) return refuse('no_jti');
     const sid = text(claims.sid);
     // A session token without its session would make its agent a person.
-    if (kind === 'session' && sid === '') return refuse('malformed');
+    if (kind === 'session' && sid === '') return MALFORMED.sid;
 
     const metadata = isObject(claims.metadata) ? claims.metadata : {};
     return Object.freeze({
@@ -148,7 +148,7 @@ export class TokenVerifier {
 
   #checkTimes({ exp, nbf, iat }: Json): AuthRefusal | null {
     if (!isTime(exp) || (nbf !== undefined && !isTime(nbf)) || (iat !== undefined && !isTime(iat))) {
-      return refuse('malformed');
+      return MALFORMED.times;
     }
     const { skewSeconds, onSkew, now } = this.#options;
     const seconds = now() / 1000;
@@ -168,16 +168,17 @@ async function signedBy(key: CryptoKey, token: string, alg: string): Promise<Uin
   }
 }
 
-function readHeader(token: string, types: readonly (string | undefined)[]): JWSHeaderParameters | null {
+function readHeader(token: string, types: readonly (string | undefined)[]): JWSHeaderParameters | AuthRefusal {
   const [head = '', payload = '', signature, ...rest] = token.split('.');
   // The signature may be empty in an unsigned token: its algorithm is what refuses that one.
-  if (signature === undefined || rest.length > 0 || !BASE64URL.test(head) || !BASE64URL.test(payload)) return null;
+  if (signature === undefined || rest.length > 0 || !BASE64URL.test(head) || !BASE64URL.test(payload))
+    return refuse('malformed');
   const header = parse(Buffer.from(head, 'base64url'));
-  if (header === null) return null;
+  if (header === null) return refuse('malformed');
   const { typ, kid } = header;
-  if (typ !== undefined && typeof typ !== 'string') return null;
-  if (kid !== undefined && typeof kid !== 'string') return null;
-  return types.includes(typ?.toLowerCase()) ? header : null;
+  if (typ !== undefined && typeof typ !== 'string') return refuse('malformed');
+  if (kid !== undefined && typeof kid !== 'string') return refuse('malformed');
+  return types.includes(typ?.toLowerCase()) ? header : MALFORMED.typ;
 }
 
 /** The `iss` that a token claims, unverified: it only chooses who verifies it. '' where there is none. */

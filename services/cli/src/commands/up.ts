@@ -98,11 +98,23 @@ function announce(home: Home, state: UpState, json: boolean): void {
   const token = state.issuer === null ? null : makeToken(home, process.env);
   const code = loginCode(home);
   const bearer = token ?? '<token of your issuer>';
-  const claude = claudeLine('cortex', state.endpoint, bearer);
+  // Behind a proxy clients come by its name: tokens and metadata are for that.
+  const claude = claudeLine('cortex', state.canonical_uri, bearer);
   if (json) {
-    const { endpoint, ports, issuer, supervisor } = state;
+    const { endpoint, canonical_uri, ports, issuer, supervisor } = state;
     const pid = supervisor.pid;
-    printJson({ endpoint, token, login_code: code, claude, home: home.dir, logs: home.logs, ports, issuer, pid });
+    printJson({
+      endpoint,
+      canonical_uri,
+      token,
+      login_code: code,
+      claude,
+      home: home.dir,
+      logs: home.logs,
+      ports,
+      issuer,
+      pid,
+    });
     return;
   }
   const elsewhere = home.dir === homeOf(undefined).dir ? '' : ` --home '${home.dir}'`;
@@ -111,7 +123,8 @@ function announce(home: Home, state: UpState, json: boolean): void {
       '',
       'Cortex is up.',
       '',
-      `  endpoint  ${state.endpoint}`,
+      `  endpoint  ${state.canonical_uri}`,
+      ...(state.canonical_uri === state.endpoint ? [] : [`  listening at ${state.endpoint}`]),
       `  token     ${bearer}`,
       ...(code === null ? [] : [`  login     ${code}   (for the page that a client without a token opens)`]),
       `  home      ${home.dir}`,
@@ -119,7 +132,9 @@ function announce(home: Home, state: UpState, json: boolean): void {
       `  logs      ${home.logs}   (cortex logs -f${elsewhere})`,
       '',
       `  ${claude}`,
-      ...(code === null ? [] : ['', '  or without the token, by the page:', '', `  ${claudeLogin(state.endpoint)}`]),
+      ...(code === null
+        ? []
+        : ['', '  or without the token, by the page:', '', `  ${claudeLogin(state.canonical_uri)}`]),
       '',
     ].join('\n'),
   );
