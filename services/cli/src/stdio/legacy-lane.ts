@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { isObject } from '@cortex/contracts/is-object';
 import { CliError, messageOf } from '../exit.js';
 import type { Flight } from './flights.js';
-import { isObject, isUnnamedError, named, type Json } from './message.js';
+import { isUnnamedError, named, type Json } from './message.js';
 import { messagesIn, parse, refusal, relay, wholeOf, type Place } from './relay.js';
 import { Remembered } from './remembered.js';
 import type { Answer, Upstream } from './upstream.js';

@@ -1,3 +1,5 @@
+import { isObject } from '@cortex/contracts/is-object';
+
 export type RpcId = string | number;
 
 /** A message of the client, as far as the bridge has to know it. `version`: the revision that a message of the stateless era names. */
@@ -13,8 +15,6 @@ export type Json = Readonly<Record<string, unknown>>;
 export const CODE = { parse: -32700, invalidRequest: -32600, internal: -32603, headerMismatch: -32020 } as const;
 const VERSION = 'io.modelcontextprotocol/protocolVersion';
 
-export const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isId = (value: unknown): value is RpcId => typeof value === 'string' || Number.isSafeInteger(value);
 
 /** What a message is. Nothing is judged that the gateway judges: it has to be possible to ask it, no more. */

@@ -1,7 +1,8 @@
 import type { OutgoingHttpHeaders } from 'node:http';
+import { isObject } from '@cortex/contracts/is-object';
 import { headerValue } from '../mcp-client.js';
 import type { Flight } from './flights.js';
-import { CODE, isObject, type ClientMessage, type Json } from './message.js';
+import { CODE, type ClientMessage, type Json } from './message.js';
 import { ParamHeaders } from './param-headers.js';
 import { messagesIn, parse, relay, wholeOf } from './relay.js';
 import type { Answer, Upstream } from './upstream.js';

@@ -1,7 +1,8 @@
 import type { OutgoingHttpHeaders } from 'node:http';
+import { isObject } from '@cortex/contracts/is-object';
 import { paramHeadersOf, type ParamHeader } from '@cortex/mcp-edge/mcp/param-headers';
 import { headerValue } from '../mcp-client.js';
-import { isObject, type Json } from './message.js';
+import type { Json } from './message.js';
 
 /** The parameters that tools want repeated in headers, learnt from the lists that pass. */
 export class ParamHeaders {

@@ -1,7 +1,8 @@
+import { isObject } from '@cortex/contracts/is-object';
 import { createParser } from 'eventsource-parser';
 import { CliError } from '../exit.js';
 import type { Flight } from './flights.js';
-import { isObject, isUnnamedError, named, type Json } from './message.js';
+import { isUnnamedError, named, type Json } from './message.js';
 import type { Answer } from './upstream.js';
 
 /** Where a stream of events stands, so that another request can go on with it. */

@@ -1,8 +1,8 @@
 import type { SealContext, Sealer } from '@cortex/auth';
 import type { Bus, KvBucket } from '@cortex/bus';
 import { type BlobRef, BUCKETS, hashedToken, isCortexError, sha256Hex } from '@cortex/contracts';
+import { isObject } from '@cortex/contracts/is-object';
 import { membersOf, partsOf } from '../federation/json-text.js';
-import { isObject } from '../mcp/envelope.js';
 import type { CallerContext, EdgeLog } from '../seams.js';
 import type { Delivered } from './dispatch.js';
 

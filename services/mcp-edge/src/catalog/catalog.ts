@@ -1,5 +1,6 @@
 import type { Bus, KvEntry } from '@cortex/bus';
 import { ALWAYS_ALLOWED, AnnouncedTool, BUCKETS, MODE_RULES } from '@cortex/contracts';
+import { isObject } from '@cortex/contracts/is-object';
 import type { Tool } from '@cortex/service-kit';
 import type { CallerContext, CatalogReader, EdgeLog } from '../seams.js';
 import { withoutClientPrefix } from './client-prefix.js';
@@ -165,12 +166,12 @@ export class Catalog implements CatalogReader {
     }
     if (key === OWNERS) {
       // Provisioning writes it and nobody takes it away: anything else was put there by somebody who may not (threat T81).
-      if (!isRecord(value) || !Object.values(value).every((owner) => typeof owner === 'string')) {
+      if (!isObject(value) || !Object.values(value).every((owner) => typeof owner === 'string')) {
         this.log.warn({}, 'the owners of the tools are unreadable; the last ones stay in force');
         return;
       }
       this.#owners = value;
-    } else if (isRecord(value) && Array.isArray(value['tools']))
+    } else if (isObject(value) && Array.isArray(value['tools']))
       this.#announced.set(key, this.#prepare(key, value['tools']));
     else this.#announced.delete(key);
     this.#settle();
@@ -179,7 +180,7 @@ export class Catalog implements CatalogReader {
   #prepare(service: string, announced: readonly unknown[], own?: readonly Tool[]): Omit<EdgeTool, 'live'>[] {
     return announced.flatMap((raw, position) => {
       const parsed = AnnouncedTool.safeParse(raw);
-      const name = isRecord(raw) ? raw['name'] : undefined;
+      const name = isObject(raw) ? raw['name'] : undefined;
       if (!parsed.success) {
         this.log.warn(
           { service, tool: name, faults: parsed.error.issues.length },
@@ -243,6 +244,3 @@ const signature = (tools: readonly EdgeTool[]): string =>
 
 const sameTools = (a: readonly EdgeTool[], b: readonly EdgeTool[]): boolean =>
   a.length === b.length && a.every((tool, i) => tool === b[i]);
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

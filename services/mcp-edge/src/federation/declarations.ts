@@ -1,3 +1,4 @@
+import { isObject } from '@cortex/contracts/is-object';
 import { compact, membersOf, partsOf } from './json-text.js';
 import { withoutOwnKeys } from './own-meta.js';
 import type { Fault } from './schemas/document.js';
@@ -226,8 +227,6 @@ export function listOf(answer: string, value: unknown, key: string): string | un
 
 const isFault = (made: unknown): made is { fault: string; schema?: Fault } =>
   isObject(made) && typeof made['fault'] === 'string' && !('scope' in made);
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const text = (value: unknown, key: string): string | undefined => {
   const found = isObject(value) ? value[key] : undefined;
   return typeof found === 'string' && found !== '' ? found : undefined;

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { isObject } from '@cortex/contracts/is-object';
 import { type Dispatcher, errors } from 'undici';
 import type { Deadlines, Timed } from './deadlines.js';
 import { compact, membersOf } from './json-text.js';
@@ -227,8 +228,6 @@ function parse(bytes: Uint8Array, secret: string | undefined): { text: string; v
 
 const isBlank = (bytes: Uint8Array): boolean => bytes.every((byte) => byte === 32 || byte === 13 || byte === 9);
 
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export const kindsOf = (value: unknown): ListKind[] =>
   Array.isArray(value) ? LIST_KINDS.filter((kind) => value.includes(kind)) : [];

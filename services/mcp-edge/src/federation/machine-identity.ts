@@ -1,6 +1,6 @@
 import { boundedBody } from '@cortex/auth/bounded-body';
+import { isObject } from '@cortex/contracts/is-object';
 import { IssuerMetadata } from '../http/issuer-metadata.js';
-import { isObject } from '../mcp/envelope.js';
 import type { EdgeLog } from '../seams.js';
 
 export interface MachineIdentityOptions {

@@ -1,3 +1,4 @@
+import { isObject } from '@cortex/contracts/is-object';
 import type { Delivered } from '../calls/dispatch.js';
 import type { CallerContext } from '../seams.js';
 import { failureOf, kindOf } from './failures.js';
@@ -137,6 +138,3 @@ export function isBlock(block: unknown): block is Json {
 }
 
 const isQuestion = (value: unknown): value is Json => isObject(value) && value['resultType'] === 'input_required';
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,5 +1,6 @@
 import { CortexError } from '@cortex/contracts';
 import type { GapReport } from '@cortex/contracts/gap';
+import { isObject } from '@cortex/contracts/is-object';
 import { firstChars } from '@cortex/contracts/text';
 import type { ToolContext } from '@cortex/service-kit';
 import { bounded } from '../federation/bounded.js';
@@ -7,7 +8,6 @@ import { failureOf } from '../federation/failures.js';
 import { toldBy } from '../federation/provenance.js';
 import type { Shelf } from '../federation/shelf.js';
 import type { BackendAnswer } from '../federation/types.js';
-import { isObject } from '../mcp/envelope.js';
 import type { EdgeScope } from '../edge-scope.js';
 import type { TicketJson } from './ticket-json.js';
 

@@ -1,8 +1,8 @@
 import { ask, type Bus } from '@cortex/bus';
 import { type CortexError, isCortexError, subjects } from '@cortex/contracts';
+import { isObject } from '@cortex/contracts/is-object';
 import { callId } from '../calls/ids.js';
 import type { AdminReply, AdminRoutes } from '../http/admin.js';
-import { isObject } from '../mcp/envelope.js';
 
 const LIST = subjects.query('ticket', 'list_gaps');
 const TRIAGE = subjects.command('ticket', 'triage_gap');

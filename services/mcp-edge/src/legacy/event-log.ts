@@ -1,6 +1,7 @@
 import type { Bus, BusMessage, StoredMessage } from '@cortex/bus';
 import { type BlobRef, INLINE_LIMIT, SSE_STREAM, subjects } from '@cortex/contracts';
-import { isObject, type RpcId } from '../mcp/envelope.js';
+import { isObject } from '@cortex/contracts/is-object';
+import type { RpcId } from '../mcp/envelope.js';
 
 /** Whose answer a stream carries: the instance that runs the request, and the request. */
 export interface Call {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
+import { isObject } from '@cortex/contracts/is-object';
 import { serverInfo } from '../http/server-card.js';
-import { isObject } from '../mcp/envelope.js';
 import type { EdgeCore, LegacyRevision } from '../seams.js';
 import type { Settings } from '../settings.js';
 import { errorOf, resultOf, type Json, type Reply } from './message.js';

@@ -1,4 +1,5 @@
-import { idOf, isObject, type RpcId } from '../mcp/envelope.js';
+import { isObject } from '@cortex/contracts/is-object';
+import { idOf, type RpcId } from '../mcp/envelope.js';
 
 export type Json = Record<string, unknown>;
 

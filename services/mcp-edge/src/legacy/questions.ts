@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isObject } from '../mcp/envelope.js';
+import { isObject } from '@cortex/contracts/is-object';
 import type { LegacyRevision } from '../seams.js';
 import type { Json } from './message.js';
 

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { isObject } from '@cortex/contracts/is-object';
 import { KNOWN_PROFILES, profileOf } from '../federation/schemas/profiles.js';
 import type { CallMeta, ClientSaid, ListOptions } from '../seams.js';
-import { fault, headerValue, isObject, META, type ModernRequest, RPC, type RpcFault, type RpcId } from './envelope.js';
+import { fault, headerValue, META, type ModernRequest, RPC, type RpcFault, type RpcId } from './envelope.js';
 
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 const TRACESTATE_LIMIT = 512;

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { isObject } from '@cortex/contracts/is-object';
 import { LEGACY_REVISIONS, MODERN } from '../seams.js';
 
 /** Codes of the protocol and our own HTTP-like ones. Source: gateway, section 7.2. */
@@ -228,8 +229,6 @@ export function headerValue(headers: IncomingHttpHeaders, name: string): string 
   return first === 32 || first === 9 || last === 32 || last === 9 ? text.replace(/^[ \t]+|[ \t]+$/g, '') : text;
 }
 
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isId = (value: unknown): value is RpcId => typeof value === 'string' || Number.isSafeInteger(value);
 /** The id for an error: left out where it was not readable. */
 export const idOf = (value: unknown): RpcId | undefined => (isId(value) ? value : undefined);

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { isObject } from '@cortex/contracts/is-object';
 import type { Catalog } from '../catalog/catalog.js';
 import {
   decodeHeader,
   fault,
   headerValue,
-  isObject,
   mismatch,
   type ModernRequest,
   RPC,

@@ -1,9 +1,10 @@
+import { isObject } from '@cortex/contracts/is-object';
 import type { ServerEvent } from '@modelcontextprotocol/server';
 import type { Federation } from '../federation/federation.js';
 import type { Catalog } from '../catalog/catalog.js';
 import type { Methods } from '../methods/methods.js';
 import type { CallerContext } from '../seams.js';
-import { isObject, type ModernRequest } from './envelope.js';
+import type { ModernRequest } from './envelope.js';
 
 /** What changes, and what of it a caller sees. */
 export interface Watched {

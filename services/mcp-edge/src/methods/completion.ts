@@ -1,5 +1,6 @@
+import { isObject } from '@cortex/contracts/is-object';
 import type { FederatedCatalog } from '../federation/types.js';
-import { isObject, RPC } from '../mcp/envelope.js';
+import { RPC } from '../mcp/envelope.js';
 import { badParams, refused, unknownPrompt } from './faults.js';
 import { type Item, promptOf, referredTo } from './items.js';
 import type { Json } from './types.js';

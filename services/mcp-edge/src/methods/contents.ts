@@ -1,6 +1,6 @@
+import { isObject } from '@cortex/contracts/is-object';
 import { ownScheme } from '../federation/declarations.js';
 import type { Backend } from '../federation/types.js';
-import { isObject } from '../mcp/envelope.js';
 import type { Json } from './types.js';
 
 /**

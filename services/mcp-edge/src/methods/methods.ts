@@ -1,5 +1,6 @@
 import type { Sealer } from '@cortex/auth';
 import { hash } from 'node:crypto';
+import { isObject } from '@cortex/contracts/is-object';
 import type { KeptMedia } from '../calls/kept-media.js';
 import { failureOf } from '../federation/failures.js';
 import type { Federation } from '../federation/federation.js';
@@ -7,7 +8,7 @@ import { stripOwnMeta } from '../federation/own-meta.js';
 import { toldBy } from '../federation/provenance.js';
 import { wantsPerson } from '../federation/reach.js';
 import type { Backend, BackendAnswer } from '../federation/types.js';
-import { isObject, RPC } from '../mcp/envelope.js';
+import { RPC } from '../mcp/envelope.js';
 import type { CallerContext, EdgeLog } from '../seams.js';
 import { type Attribution, attributionOf } from './attribution.js';
 import { completionAsked, completionOf } from './completion.js';

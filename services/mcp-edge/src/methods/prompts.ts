@@ -1,6 +1,6 @@
+import { isObject } from '@cortex/contracts/is-object';
 import { toldBlock, isBlock } from '../federation/results.js';
 import type { FederatedPrompt } from '../federation/types.js';
-import { isObject } from '../mcp/envelope.js';
 import { badParams } from './faults.js';
 import type { Json } from './types.js';
 

@@ -1,4 +1,4 @@
-import { isObject } from '../mcp/envelope.js';
+import { isObject } from '@cortex/contracts/is-object';
 import type { Json } from './types.js';
 
 /** What a backend may ask of a client. */

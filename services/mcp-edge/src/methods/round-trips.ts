@@ -1,9 +1,10 @@
 import { type Sealer, SealError } from '@cortex/auth';
 import { type CortexError, sha256Hex } from '@cortex/contracts';
+import { isObject } from '@cortex/contracts/is-object';
 import { failure, failureOf } from '../federation/failures.js';
 import { toldBy } from '../federation/provenance.js';
 import type { Backend } from '../federation/types.js';
-import { isObject, RPC } from '../mcp/envelope.js';
+import { RPC } from '../mcp/envelope.js';
 import type { CallerContext, ClientSaid, EdgeLog } from '../seams.js';
 import type { Opened } from './context.js';
 import { missingCapabilities, questionsOf } from './questions.js';

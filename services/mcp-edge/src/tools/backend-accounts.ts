@@ -1,3 +1,4 @@
+import { isObject } from '@cortex/contracts/is-object';
 import type { ToolContext } from '@cortex/service-kit';
 import { bounded } from '../federation/bounded.js';
 import { failureOf } from '../federation/failures.js';
@@ -6,7 +7,6 @@ import { toldBy } from '../federation/provenance.js';
 import { holdsScopeOf, wantsPerson } from '../federation/reach.js';
 import type { Shelf } from '../federation/shelf.js';
 import type { Backend, BackendAnswer } from '../federation/types.js';
-import { isObject } from '../mcp/envelope.js';
 import type { EdgeScope } from '../edge-scope.js';
 
 /** Milliseconds that a backend has to say who the caller is to it; one that streams does not get more. */

@@ -7,6 +7,7 @@ import {
   resourceExhausted,
   type WireError,
 } from '@cortex/contracts';
+import { isObject } from '@cortex/contracts/is-object';
 import { FailureLimiter } from '../auth/failure-limiter.js';
 import { randomHex16 } from '../calls/ids.js';
 import type { Records } from '../calls/records.js';
@@ -16,7 +17,6 @@ import { hostName } from '../http/host.js';
 import { pathOf } from '../http/routes.js';
 import { callMeta } from '../mcp/call-meta.js';
 import { Answers } from '../mcp/answer.js';
-import { isObject } from '../mcp/envelope.js';
 import { dropRest, readMessage } from '../mcp/read-message.js';
 import type { EdgeMetrics } from '../metrics.js';
 import type { RateLimiter } from '../ratelimit/rate-limiter.js';

@@ -1,6 +1,6 @@
 import { type CortexError, invalidArgument, isCortexError, unavailable } from '@cortex/contracts';
+import { isObject } from '@cortex/contracts/is-object';
 import type { EdgeTool } from '../../catalog/edge-tool.js';
-import { isObject } from '../../mcp/envelope.js';
 import type { SessionClaims } from '../../seams.js';
 import type { CallContext, Refusal } from '../call-context.js';
 import { denied, failed } from '../refusals.js';

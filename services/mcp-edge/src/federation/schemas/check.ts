@@ -1,6 +1,7 @@
+import { isObject } from '@cortex/contracts/is-object';
 import { paramHeadersOf } from '../../mcp/param-headers.js';
 import { CHECK_LIMITS, type Fault, SchemaDocument, SchemaFault } from './document.js';
-import { type Dialect, dialectOf, isObject, isOld, type SchemaObject } from './keywords.js';
+import { type Dialect, dialectOf, isOld, type SchemaObject } from './keywords.js';
 import { metaFault } from './meta-schemas.js';
 import { checkReferences } from './ref-rings.js';
 

@@ -1,13 +1,5 @@
-import {
-  childrenOf,
-  type Dialect,
-  isObject,
-  isOld,
-  isSchema,
-  pointerOf,
-  type Schema,
-  type SchemaObject,
-} from './keywords.js';
+import { isObject } from '@cortex/contracts/is-object';
+import { childrenOf, type Dialect, isOld, isSchema, pointerOf, type Schema, type SchemaObject } from './keywords.js';
 
 /** Where a schema of the document stands. */
 export interface Place {

@@ -1,4 +1,5 @@
-import { isObject, isOld, mapKeyword, type Schema, without } from './keywords.js';
+import { isObject } from '@cortex/contracts/is-object';
+import { isOld, mapKeyword, type Schema, without } from './keywords.js';
 import { rebuild, type Shape } from './rebuild.js';
 import { besideReferences, documentOf, IDENTIFIERS, referencesOf, staticTarget, type Step } from './step.js';
 

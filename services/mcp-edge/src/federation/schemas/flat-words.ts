@@ -1,4 +1,5 @@
-import { isObject, type Schema } from './keywords.js';
+import { isObject } from '@cortex/contracts/is-object';
+import type { Schema } from './keywords.js';
 
 /** The sentences in which a flat schema says what its original said by alternatives and conditions. */
 

@@ -1,8 +1,9 @@
+import { isObject } from '@cortex/contracts/is-object';
 import { SchemaFault } from './document.js';
 import { demanded, group, ruledOut, supposed, told } from './flat-words.js';
 import { inline } from './inline.js';
 import { sameJson } from './json-values.js';
-import { isObject, type Schema, type SchemaObject, without } from './keywords.js';
+import { type Schema, type SchemaObject, without } from './keywords.js';
 import { checkReferences } from './ref-rings.js';
 import { besideReferences, documentOf, type Draft, referencesOf, type Step, Unprojectable } from './step.js';
 

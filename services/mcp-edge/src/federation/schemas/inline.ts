@@ -1,5 +1,6 @@
+import { isObject } from '@cortex/contracts/is-object';
 import type { Resource } from './document.js';
-import { isObject, mapKeyword, type Schema, type SchemaObject, without } from './keywords.js';
+import { mapKeyword, type Schema, type SchemaObject, without } from './keywords.js';
 import { besideReferences, documentOf, IDENTIFIERS, referencesOf, type Step, Unprojectable } from './step.js';
 
 /** Of the result. Source: gateway, section 13.8. */

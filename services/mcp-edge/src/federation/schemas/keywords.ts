@@ -1,3 +1,5 @@
+import { isObject } from '@cortex/contracts/is-object';
+
 /** A JSON Schema: an object of keywords, or a boolean. Object members of one are schemas only at the places below. */
 export type Schema = boolean | SchemaObject;
 export type SchemaObject = Readonly<Record<string, unknown>>;
@@ -97,8 +99,6 @@ export function mapKeyword(
   return value;
 }
 
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 export const isSchema = (value: unknown): value is Schema => typeof value === 'boolean' || isObject(value);
 
 export const pointerOf = (path: readonly string[]): string =>

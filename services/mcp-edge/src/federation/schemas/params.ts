@@ -1,4 +1,4 @@
-import { isObject } from './keywords.js';
+import { isObject } from '@cortex/contracts/is-object';
 
 /** `string[]?`: a type, many of it, may be left out. */
 const SHORTHAND = /^(string|number|boolean|integer)(\[\])?(\?)?$/;

@@ -1,5 +1,6 @@
+import { isObject } from '@cortex/contracts/is-object';
 import type { SchemaDocument } from './document.js';
-import { isObject, type Schema, type SchemaObject } from './keywords.js';
+import type { Schema, SchemaObject } from './keywords.js';
 
 export interface Builder {
   /** The new form of a schema below. */

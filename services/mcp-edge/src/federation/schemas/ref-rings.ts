@@ -1,5 +1,6 @@
+import { isObject } from '@cortex/contracts/is-object';
 import { SchemaDocument, SchemaFault } from './document.js';
-import { isObject, isOld, isSchema, REFERENCES, type Schema, type SchemaObject } from './keywords.js';
+import { isOld, isSchema, REFERENCES, type Schema, type SchemaObject } from './keywords.js';
 
 /**
  * Resolves every reference of a document, those in what only references reach included, and returns where they lead. Throws the SchemaFault

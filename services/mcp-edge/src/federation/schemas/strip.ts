@@ -1,4 +1,5 @@
-import { isObject, isOld, type Schema, type SchemaObject } from './keywords.js';
+import { isObject } from '@cortex/contracts/is-object';
+import { isOld, type Schema, type SchemaObject } from './keywords.js';
 import { rebuild, type Shape } from './rebuild.js';
 import { besideReferences, documentOf, referencesOf, staticTarget, type Step } from './step.js';
 

@@ -1,6 +1,7 @@
+import { isObject } from '@cortex/contracts/is-object';
 import { SchemaDocument, CHECK_LIMITS } from './document.js';
 import { readJson } from './json-values.js';
-import { dialectOf, isObject, mapKeyword, type Schema, type SchemaObject, without } from './keywords.js';
+import { dialectOf, mapKeyword, type Schema, type SchemaObject, without } from './keywords.js';
 
 const MOVED = '#/properties/result';
 
