@@ -31,11 +31,19 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end -}}
 
 {{- define "cortex.natsUrl" -}}
-{{- if .Values.nats.enabled -}}nats://{{ include "cortex.fullname" . }}-nats:4222{{- else -}}{{ required "nats.url is missing; set it, or nats.enabled" .Values.nats.url }}{{- end -}}
+{{- if .Values.nats.enabled -}}nats://{{ include "cortex.fullname" . }}-nats:4222{{- else -}}
+{{- $url := required "nats.url is missing; set it, or nats.enabled" .Values.nats.url -}}
+{{- if not (or (hasPrefix "tls://" $url) .Values.allowInsecureServers) -}}{{ fail "nats.url leads to another network without TLS; write tls://, or set allowInsecureServers" }}{{- end -}}
+{{- $url -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "cortex.databaseUrl" -}}
-{{- if .Values.postgres.enabled -}}postgres://{{ include "cortex.fullname" . }}-postgres:5432/cortex{{- else -}}{{ required "postgres.url is missing; set it, or postgres.enabled" .Values.postgres.url }}{{- end -}}
+{{- if .Values.postgres.enabled -}}postgres://{{ include "cortex.fullname" . }}-postgres:5432/cortex{{- else -}}
+{{- $url := required "postgres.url is missing; set it, or postgres.enabled" .Values.postgres.url -}}
+{{- if not (or (regexMatch "[?&]sslmode=(require|verify-ca|verify-full)(&|$)" $url) .Values.allowInsecureServers) -}}{{ fail "postgres.url leads to another network without TLS; add sslmode=verify-full, or set allowInsecureServers" }}{{- end -}}
+{{- $url -}}
+{{- end -}}
 {{- end -}}
 
 {{/* What the restricted profile asks of a pod and of a container. (uid) */}}
@@ -80,11 +88,40 @@ imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
+{{/* Certificates for servers elsewhere: where they are mounted, and out of which secrets. */}}
+{{- define "cortex.tlsMounts" -}}
+{{- range $server := list "nats" "postgres" }}
+{{- if (index $.Values $server).tlsSecret }}
+- { name: tls-{{ $server }}, mountPath: /run/cortex/tls/{{ $server }}, readOnly: true }
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "cortex.tlsVolumes" -}}
+{{- range $server := list "nats" "postgres" }}
+{{- with (index $.Values $server).tlsSecret }}
+- name: tls-{{ $server }}
+  secret: { secretName: {{ . }}, defaultMode: 0440 }
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{/* Environment that every process of ours understands. */}}
 {{- define "cortex.environment" -}}
 - { name: NODE_ENV, value: production }
 - { name: CORTEX_NATS_URL, value: {{ include "cortex.natsUrl" . | quote }} }
 - { name: CORTEX_DATABASE_URL, value: {{ include "cortex.databaseUrl" . | quote }} }
+{{- if or .Values.nats.enabled .Values.postgres.enabled .Values.allowInsecureServers }}
+# A server of the chart's own is reached inside the namespace, past its network policies.
+- { name: CORTEX_ALLOW_INSECURE_SERVERS, value: 'true' }
+{{- end }}
+{{- if .Values.nats.tlsSecret }}
+- { name: CORTEX_NATS_CA_FILE, value: /run/cortex/tls/nats/ca.crt }
+{{- if .Values.nats.clientCertificate }}
+- { name: CORTEX_NATS_CERT_FILE, value: /run/cortex/tls/nats/tls.crt }
+- { name: CORTEX_NATS_KEY_FILE, value: /run/cortex/tls/nats/tls.key }
+{{- end }}
+{{- end }}
 - { name: CORTEX_SECRETS_DIR, value: /run/cortex/secrets }
 - { name: CORTEX_CANONICAL_URI, value: {{ required "canonicalUri is missing; set it to the public URL of /mcp" .Values.canonicalUri | quote }} }
 - { name: CORTEX_LOG_LEVEL, value: {{ .Values.logLevel | quote }} }

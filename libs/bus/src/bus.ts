@@ -1,14 +1,17 @@
 import type { BlobRef, BusUser } from '@cortex/contracts';
 import type { MsgHdrs, NatsConnection } from '@nats-io/transport-node';
+import type { TlsFiles } from './tls.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type Log = (level: LogLevel, message: string, fields?: Record<string, unknown>) => void;
 
 export interface BusOptions {
-  /** One or more `nats://host:port`, separated by commas. */
+  /** One or more `nats://host:port` or, with TLS, `tls://host:port`, separated by commas. */
   servers: string;
+  tls?: TlsFiles;
   user?: string;
-  pass?: string;
+  /** A function is asked at each connection, so that one that is made again after a rotation shows the new password. */
+  pass?: string | (() => string);
   /** Whose inbox prefix and subjects this connection has. */
   service: BusUser;
   /** Random token of this process; made when it is missing. */

@@ -4,6 +4,7 @@ import { inboxPrefix, unavailable, type BusUser } from '@cortex/contracts';
 import {
   connect,
   errors,
+  usernamePasswordAuthenticator,
   type ConnectionOptions,
   type Msg,
   type NatsConnection,
@@ -27,6 +28,7 @@ import type {
 import { directReader, publishAcked } from './jetstream.js';
 import { kvBucket } from './kv.js';
 import { CallMux } from './mux.js';
+import { tlsTo } from './tls.js';
 
 const FIRST_CONNECT_MS = 1000;
 const DRAIN_MS = 5000;
@@ -94,11 +96,12 @@ class NatsBus implements Bus {
   }
 
   async connect(): Promise<void> {
-    const { servers, user, pass, waitOnFirstConnect = true } = this.#options;
+    const { servers, tls: files, user, pass, waitOnFirstConnect = true } = this.#options;
+    const tls = tlsTo(servers, files);
     const connection: ConnectionOptions = {
       servers: servers.split(',').map((server) => server.trim()),
-      ...(user !== undefined && { user }),
-      ...(pass !== undefined && { pass }),
+      ...(tls && { tls }),
+      ...(user !== undefined && { authenticator: usernamePasswordAuthenticator(user, pass) }),
       name: `${this.service}.${this.instance}`,
       inboxPrefix: inboxPrefix(this.service),
       noAsyncTraces: true,

@@ -4,3 +4,4 @@ export * from './connect.js';
 export * from './trace.js';
 export { MAX_WAITING } from './mux.js';
 export { headers, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
+export * from './tls.js';

@@ -26,6 +26,6 @@ export function transportVerdict(text: string, insecure: boolean): TransportVerd
   return refused('is http to another machine; use https, or set CORTEX_ALLOW_INSECURE_BACKENDS=true');
 }
 
-/** The parser has put every notation of an address into one form before. */
-const isThisMachine = (hostname: string): boolean =>
+/** Of a host as `URL` gives it: for http the parser has put every notation of an address into one form before. */
+export const isThisMachine = (hostname: string): boolean =>
   hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'));

@@ -3,6 +3,7 @@ import { schemaOf, type ServiceName } from '@cortex/contracts';
 import { Kysely, PostgresDialect } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import pg from 'pg';
+import { adminConfig } from './pool.js';
 import type { Migrations, Projection } from './projection.js';
 import type { Reactor } from './reactor.js';
 import { assertTablesOwned, secureSchema } from './secure-schema.js';
@@ -33,7 +34,7 @@ const { escapeIdentifier: name, escapeLiteral: text } = pg;
 
 /** Roles, schemas, migrations, grants and row-level security. Idempotent; fails by name for a table that nobody owns. */
 export async function provisionDatabase(options: ProvisionDatabaseOptions): Promise<void> {
-  const client = new pg.Client({ connectionString: options.adminUrl });
+  const client = new pg.Client(adminConfig(options.adminUrl));
   client.on('error', () => {}); // told by the statement that meets it; without a listener the process would end
   await client.connect();
   try {
@@ -88,7 +89,7 @@ export async function migrateSchema(
   owner = `${schema}_owner`,
 ): Promise<void> {
   const pool = new pg.Pool({
-    connectionString: adminUrl,
+    ...adminConfig(adminUrl),
     max: 2,
     options: `-c role=${owner} -c search_path=${schema}`,
   });

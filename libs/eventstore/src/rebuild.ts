@@ -5,6 +5,7 @@ import { isCortexError, schemaOf, sha256Hex, streamOf } from '@cortex/contracts'
 import { AckPolicy, DeliverPolicy, jetstreamManager } from '@nats-io/jetstream';
 import pg from 'pg';
 import { applyBatch } from './apply-batch.js';
+import { adminConfig } from './pool.js';
 import type { Projection } from './projection.js';
 import { BATCH } from './provision-bus.js';
 import { migrateSchema, type Provisionable } from './provision-database.js';
@@ -48,11 +49,11 @@ export async function rebuildProjection(options: RebuildOptions): Promise<Rebuil
     );
   const schema = schemaOf(service.name);
   const shadow = `${schema}_rebuild_${sha256Hex(projection.name).slice(0, 8)}`;
-  const admin = new pg.Client({ connectionString: adminUrl });
+  const admin = new pg.Client(adminConfig(adminUrl));
   admin.on('error', () => {}); // what broke is told by the query that meets it
   await admin.connect();
   const copy = new pg.Client({
-    connectionString: adminUrl,
+    ...adminConfig(adminUrl),
     options: `-c role=${schema}_owner -c search_path=${shadow} -c synchronous_commit=off`,
     pipeline: true,
   });

@@ -4,6 +4,7 @@ import { failedPrecondition, schemaOf, type CortexError } from '@cortex/contract
 import { z } from 'zod';
 import { withSecretFiles } from './secret-files.js';
 import { loadSecrets, type Secrets } from './secrets.js';
+import { busFaults, databaseFaults } from './server-faults.js';
 import type { ServiceDefinition } from './service.js';
 
 const share = z.coerce.number().min(0).max(1).optional();
@@ -16,13 +17,20 @@ export const SharedVariables = z.object({
     .transform((home) => resolve(home.replace(/^~(?=\/|$)/, homedir()))),
   /** Folder of files, each named as the variable whose value it holds. */
   CORTEX_SECRETS_DIR: z.string().min(1).optional(),
+  /** `nats://host:port`, or `tls://host:port`; several are separated by commas. */
   CORTEX_NATS_URL: z.string().min(1),
+  /** PEM files: who signed the server's certificate, and what this service shows for its own. */
+  CORTEX_NATS_CA_FILE: z.string().min(1).optional(),
+  CORTEX_NATS_CERT_FILE: z.string().min(1).optional(),
+  CORTEX_NATS_KEY_FILE: z.string().min(1).optional(),
   CORTEX_NATS_USER: z.string().min(1).optional(),
   CORTEX_NATS_PASSWORD: z.string().min(1).optional(),
-  /** Host, port and database; credentials in it are not used. */
+  /** Host, port, database and TLS (`sslmode`, `sslrootcert`, `sslcert`, `sslkey`); credentials in it are not used. */
   CORTEX_DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be like postgres://host:5432/cortex' }),
   CORTEX_DATABASE_PASSWORD: z.string().min(1).optional(),
   CORTEX_DATABASE_PROJECTOR_PASSWORD: z.string().min(1).optional(),
+  /** In production: bus and database may be reached without TLS on another machine, over a network that nobody else reads. */
+  CORTEX_ALLOW_INSECURE_SERVERS: z.enum(['true', 'false']).optional(),
   CORTEX_DATABASE_POOL: z.coerce.number().int().min(1).max(100).default(4),
   /** `/health`, `/ready`, `/metrics` of a process without the edge; 0 takes a free port. */
   CORTEX_OPS_PORT: z.coerce.number().int().min(0).max(65_535).default(9464),
@@ -71,6 +79,7 @@ export function readConfig(
     return undefined;
   };
   const shared = parse(SharedVariables);
+  for (const fault of [...busFaults(given), ...databaseFaults(given)]) faults.add(fault);
   const configs = definitions.map((definition) => parse(definition.config));
   const secrets = shared ? loadSecrets(shared.CORTEX_HOME) : null;
   const services = definitions.map(({ name }, i) => {

@@ -23,6 +23,7 @@ import { Presence } from './presence.js';
 import { assertSchema, assertStreams } from './provisioned.js';
 import { hosted } from './reaction.js';
 import type { Secrets } from './secrets.js';
+import { busTlsFiles } from './server-faults.js';
 import type { Get, ServiceDefinition } from './service.js';
 import { BusTransport } from './transport.js';
 
@@ -109,6 +110,7 @@ export class ServiceHost {
     const log = parts.log.child({ service: name });
     const bus = await connectBus({
       servers: parts.shared.CORTEX_NATS_URL,
+      tls: busTlsFiles(parts.shared),
       user: credentials.busUser,
       pass: credentials.busPassword,
       service: name,

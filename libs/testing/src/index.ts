@@ -1,9 +1,10 @@
+export { testAuthority, type Authority, type Certified } from './certificates.js';
 export { runSource, type SourceProcess } from './child-process.js';
 export { eventually } from './eventually.js';
 export { foldHistories } from './fold-histories.js';
 export { natsFixture, type NatsFixture, type NatsFixtureOptions } from './nats-fixture.js';
 export { otlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';
-export { ownPostgres, type OwnPostgres } from './own-postgres.js';
+export { ownPostgres, type OwnPostgres, type OwnPostgresOptions } from './own-postgres.js';
 export { postgresFixture, type PostgresFixture } from './postgres-fixture.js';
 export { projectionFixture, type ProjectionFixture } from './projection-fixture.js';
 export { specFor } from './spec-for.js';

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { connectBus, type Bus } from '@cortex/bus';
+import { connectBus, type Bus, type TlsFiles } from '@cortex/bus';
 import { busPermissions, PROVISIONER, SERVICES, type BusUser } from '@cortex/contracts';
 import { startNats } from '@cortex/embedded';
 import { consumersOf, provisionBus, type Provisionable } from '@cortex/eventstore';
+import type { Certified } from './certificates.js';
 import { inContainers, natsContainer } from './nats-container.js';
 import { tempDir } from './temp-dir.js';
 
@@ -14,6 +15,10 @@ export interface NatsFixture extends AsyncDisposable {
   passwordOf(user: BusUser): string;
   /** A connection with exactly the permissions of this user; closed with the fixture. */
   busAs(user: BusUser): Promise<Bus>;
+  /** With TLS: the files that `url` is reached by. */
+  readonly tls?: Required<TlsFiles>;
+  /** Gives the user another password and has the server read it: who is connected by the old one is cut off. */
+  changePassword(user: BusUser, password: string): Promise<void>;
   /** kill -9 of the server. */
   kill(): Promise<void>;
   /** Starts it again on the same port and store. */
@@ -31,6 +36,8 @@ export interface NatsFixtureOptions {
   start?: boolean;
   /** Milliseconds after which an unacknowledged message comes again; for a test that waits for it. */
   ackWaitMs?: number;
+  /** Takes connections with TLS alone, and only from clients that show a certificate of `ca`. */
+  tls?: Certified & { ca: string; client: Certified };
 }
 
 /** A nats-server of its own with the generated users and permissions, provisioned. About 0.3 s. */
@@ -41,24 +48,38 @@ export async function natsFixture(options: NatsFixtureOptions = {}): Promise<Nat
   const passwords = new Map<BusUser, string>(
     ([...SERVICES, PROVISIONER] as BusUser[]).map((user): [BusUser, string] => [user, randomBytes(12).toString('hex')]),
   );
-  await writeFile(configFile, configOf(services, passwords), { mode: 0o600 });
+  const tls = options.tls && (await tlsFiles(dir, options.tls));
+  const writeConfig = () => writeFile(configFile, configOf(services, passwords, tls?.server), { mode: 0o600 });
+  await writeConfig();
   const start = (port: number) =>
-    (inContainers() ? natsContainer : startNats)({ dir: join(dir, 'data'), port, configFile });
+    (inContainers() && !tls ? natsContainer : startNats)({ dir: join(dir, 'data'), port, configFile });
   const buses: Bus[] = [];
 
   let server = undefined as unknown as Awaited<ReturnType<typeof start>>;
   const fixture: NatsFixture = {
     get url() {
-      return server.url;
+      return tls ? server.url.replace('nats:', 'tls:') : server.url;
     },
+    ...(tls && { tls: tls.client }),
     get pid() {
       return server.pid;
     },
     passwordOf: (user) => passwords.get(user)!,
     async busAs(user) {
-      const bus = await connectBus({ servers: server.url, user, pass: passwords.get(user)!, service: user });
+      const bus = await connectBus({
+        servers: fixture.url,
+        ...(tls && { tls: tls.client }),
+        user,
+        pass: passwords.get(user)!,
+        service: user,
+      });
       buses.push(bus);
       return bus;
+    },
+    async changePassword(user, password) {
+      passwords.set(user, password);
+      await writeConfig();
+      process.kill(server.pid, 'SIGHUP');
     },
     kill: () => server.kill(),
     async restart() {
@@ -86,7 +107,21 @@ export async function natsFixture(options: NatsFixtureOptions = {}): Promise<Nat
   }
 }
 
-function configOf(services: readonly Provisionable[], passwords: ReadonlyMap<BusUser, string>): string {
+async function tlsFiles(dir: string, { ca, cert, key, client }: NonNullable<NatsFixtureOptions['tls']>) {
+  const texts = { ca, cert, key, 'client-cert': client.cert, 'client-key': client.key };
+  const place = (name: string) => join(dir, `${name}.pem`);
+  await Promise.all(Object.entries(texts).map(([name, text]) => writeFile(place(name), text, { mode: 0o600 })));
+  return {
+    server: { cert_file: place('cert'), key_file: place('key'), ca_file: place('ca'), verify: true },
+    client: { ca: place('ca'), cert: place('client-cert'), key: place('client-key') },
+  };
+}
+
+function configOf(
+  services: readonly Provisionable[],
+  passwords: ReadonlyMap<BusUser, string>,
+  tls: object | undefined,
+): string {
   const users = [...passwords].map(([user, password]) => {
     const definition = services.find(({ name }) => name === user);
     const permissions =
@@ -96,5 +131,6 @@ function configOf(services: readonly Provisionable[], passwords: ReadonlyMap<Bus
     return { user, password, permissions };
   });
   // JSON is what the server's own format reads too. Nobody needs a test's data after a power cut.
-  return `max_payload: 1MB\njetstream {}\nauthorization { users: ${JSON.stringify(users)} }\n`;
+  const secured = tls ? `tls: ${JSON.stringify(tls)}\n` : '';
+  return `max_payload: 1MB\njetstream {}\n${secured}authorization { users: ${JSON.stringify(users)} }\n`;
 }

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { ask, connectBus, type Bus, type Log } from '@cortex/bus';
 import { PROVISIONER } from '@cortex/contracts/services';
 import type { Secrets } from '@cortex/service-kit';
+import { busFaults, busTlsFiles, databaseFaults } from '@cortex/service-kit/server-faults';
+import { CliError, EXIT } from './exit.js';
 import type { Home } from './home.js';
 import { readSecrets } from './secrets.js';
 import { assertRunning, type UpState } from './up/state.js';
@@ -32,8 +34,10 @@ export async function asProvisioner<T>(
   work: (as: Pick<Admin, 'bus' | 'ask'>) => Promise<T>,
   log?: Log,
 ): Promise<T> {
+  assertUsable(busFaults({ ...process.env, CORTEX_NATS_URL: nats_url }));
   const bus = await connectBus({
     servers: nats_url,
+    tls: busTlsFiles(process.env),
     user: PROVISIONER,
     pass: secrets.bus[PROVISIONER],
     service: PROVISIONER,
@@ -56,11 +60,17 @@ export function adminUrl(
   secrets: Pick<Secrets, 'database'>,
   env: NodeJS.ProcessEnv,
 ): string {
-  const url = new URL(env['CORTEX_DATABASE_URL'] || state.database_url);
+  const given = env['CORTEX_DATABASE_URL'] || state.database_url;
+  assertUsable(databaseFaults({ ...env, CORTEX_DATABASE_URL: given }));
+  const url = new URL(given);
   if (url.username !== '') return url.href;
   url.username = secrets.database.admin.user;
   url.password = secrets.database.admin.password;
   return url.href;
+}
+
+function assertUsable(faults: readonly string[]): void {
+  if (faults.length > 0) throw new CliError(faults.join('\n'), EXIT.usage);
 }
 
 const request = (args: Record<string, unknown>) => ({

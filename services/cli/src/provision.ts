@@ -1,5 +1,6 @@
 import type { Log } from '@cortex/bus';
 import { consumersOf, provisionBus, provisionDatabase, type Provisionable } from '@cortex/eventstore';
+import { adminConfig } from '@cortex/eventstore/pool';
 import type { Secrets } from '@cortex/service-kit';
 import { Client } from 'pg';
 import { asProvisioner } from './admin.js';
@@ -58,7 +59,7 @@ export async function makeDatabase(url: string): Promise<void> {
   const target = new URL(url);
   const name = decodeURIComponent(target.pathname.slice(1));
   target.pathname = '/postgres';
-  const client = new Client({ connectionString: target.href });
+  const client = new Client(adminConfig(target.href));
   await client.connect();
   try {
     const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [name]);

@@ -79,6 +79,19 @@ const comparable = (text: string): string =>
     expect(render().error).toContain('canonicalUri');
   });
 
+  it('leads to no server elsewhere without TLS, unless somebody says that nobody reads that network', () => {
+    const { file, write } = draft();
+    const plain = 'nats: { enabled: false, url: "nats://nats.data:4222" }';
+    write(plain);
+    expect(render(given('default'), file).error).toContain(
+      'nats.url leads to another network without TLS; write tls://',
+    );
+    write('postgres: { enabled: false, url: "postgres://db.data/cortex", adminSecret: admin }');
+    expect(render(given('default'), file).error).toContain('postgres.url leads to another network without TLS');
+    write(`${plain}\nallowInsecureServers: true`);
+    expect(render(given('default'), file)).toMatchObject({ error: '' });
+  });
+
   it('knows no service, and no file of one, that is not there', () => {
     const { file, write } = draft();
     write('services: { tickets: { replicas: 2 } }');

@@ -10,6 +10,7 @@ import { initPostgres, isPostgresDir, startPostgres } from '@cortex/embedded/pos
 import { retentionDays } from '@cortex/contracts/retention';
 import { SERVICES, type ServiceName } from '@cortex/contracts/services';
 import type { Secrets } from '@cortex/service-kit';
+import { adminUrl } from '../admin.js';
 import { CliError, messageOf } from '../exit.js';
 import { openHome, writePrivate, type Home } from '../home.js';
 import { identityOf } from '../identity.js';
@@ -162,7 +163,7 @@ export class Supervisor {
       this.#starting = Promise.allSettled([database, bus, services]);
       await Promise.all([database, bus, services]);
       tell('provisioning bus and database');
-      await provisioner.provision(this.#adminUrl());
+      await provisioner.provision(adminUrl(this.#state, this.#secrets, this.options.env));
       provisioned.resolve();
       tell('waiting for the services to be ready');
       await this.#untilReady();
@@ -179,16 +180,6 @@ export class Supervisor {
     const { env } = this.options;
     if (this.#state.issuer === null && !env['CORTEX_OWNER_SUB']) return null;
     return { issuer: this.#state.issuer ?? String(env['OAUTH_ISSUER']), sub: ownerSub(env) };
-  }
-
-  #adminUrl(): string {
-    const given = this.options.env['CORTEX_DATABASE_URL'];
-    if (given) return given;
-    const url = new URL(this.#state.database_url);
-    const { user, password } = this.#secrets.database.admin;
-    url.username = user;
-    url.password = password;
-    return url.href;
   }
 
   async #startIssuer(port: number): Promise<void> {
