@@ -185,8 +185,8 @@ function send(
 const PASSING = new Set(['connection', 'http', 'unavailable', 'deadline_exceeded', 'conflict', 'resource_exhausted']);
 
 function readAnswer(status: number, text: string): Answered {
-  // 503 of a process that stops, and of a view that is behind.
-  if (status >= 500) return { ok: false, kind: 'http', text: `${status} ${text}` };
+  // Of a process that stops, and of a view that is behind. Any other fault has to say its kind.
+  if (status === 503) return { ok: false, kind: 'http', text: `${status} ${text}` };
   try {
     const { result, error } = JSON.parse(text) as {
       error?: { message?: string; data?: { kind?: string } };
