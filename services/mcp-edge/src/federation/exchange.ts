@@ -228,6 +228,5 @@ function parse(bytes: Uint8Array, secret: string | undefined): { text: string; v
 
 const isBlank = (bytes: Uint8Array): boolean => bytes.every((byte) => byte === 32 || byte === 13 || byte === 9);
 
-
 export const kindsOf = (value: unknown): ListKind[] =>
   Array.isArray(value) ? LIST_KINDS.filter((kind) => value.includes(kind)) : [];
