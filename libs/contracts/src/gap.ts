@@ -55,10 +55,10 @@ export type GapEvent =
 export type GapReporterEvent = {
   type: 'GapAdmitted';
   data: {
-    /** SHA-256 of what was wanted and of the tool. */
+    /** SHA-256 of what was wanted and of the tool; of a ticket that a backend keeps, our id of it. */
     fingerprint: string;
     ticket_id: string;
-    /** SHA-256 of the caller key. */
+    /** SHA-256 of the caller key, or of the id of the backend that keeps the ticket. */
     caller: string;
   };
 };

@@ -117,6 +117,23 @@ describe('a new blocking ticket', () => {
     expect(JSON.stringify(tickets)).not.toContain('theirs');
   });
 
+  it('of backends is told of 20 times per reporter and hour, however many new tickets a backend makes of it', async () => {
+    const send = (person: string, n: number) =>
+      app.ask<{ told: boolean }>(
+        'cmd',
+        'note_backend_gap',
+        { ...report('again'), backend: 'demo', backend_ticket_id: `F-${n}` },
+        as(person),
+      );
+    for (let n = 0; n < 20; n++) expect(await send('per_flood', n)).toEqual({ told: true });
+    await expect(send('per_flood', 20)).rejects.toMatchObject({ kind: 'resource_exhausted', reason: 'rate_limited' });
+    // What was told of already stays told, and neither others nor tickets of our own are kept waiting.
+    expect(await send('per_flood', 3)).toEqual({ told: true });
+    expect(await send('per_other', 21)).toEqual({ told: true });
+    expect(await file('per_flood', 'ours')).toMatchObject({ deduplicated: false, told: true });
+    expect(hook.told).toHaveLength(22);
+  });
+
   it('P81 whose telling was cut off is not told of again when its event comes again', async () => {
     const webhook = app.get(GapWebhook);
     const tell = webhook.tell.bind(webhook);
