@@ -36,7 +36,10 @@ export function keygen(flags: { out: string }): void {
 
 /** `cortex baseline proposal`: what backends declare now, to be reviewed and signed. */
 export async function proposal(flags: OperatorFlags): Promise<void> {
-  printJson(await operator(flags, 'GET', 'tool-integrity/proposal'));
+  const document = await operator<BaselineDocument>(flags, 'GET', 'tool-integrity/proposal');
+  printJson(document);
+  const { length } = entriesOf(document);
+  tell(length === 0 ? 'no backend has declared anything yet: there is nothing to sign' : `definitions: ${length}`);
 }
 
 /** `cortex baseline sign FILE`: the file itself, signed. */
@@ -78,14 +81,15 @@ export function verify(file: string, flags: { key: string; against?: string; jso
 
 /** `cortex baseline upload FILE`: in force from then on, in place of all that was approved. */
 export async function upload(file: string, flags: OperatorFlags): Promise<void> {
-  const adopted = await operator<{ adopted: number; quarantined: string[] }>(
+  const adopted = await operator<{ adopted: number; quarantined: string[]; withheld?: string[] }>(
     flags,
     'PUT',
     'tool-integrity/baseline',
     jsonOf(file),
   );
   if (flags.json) return printJson(adopted);
-  tell(`${adopted.adopted} definitions are approved; held back: ${adopted.quarantined.join(', ') || 'nothing'}`);
+  const held = [...adopted.quarantined, ...(adopted.withheld ?? []).map((backend) => `everything of ${backend}`)];
+  tell(`${adopted.adopted} definitions are approved; held back: ${held.join(', ') || 'nothing'}`);
 }
 
 function differencesOf(before: BaselineDocument, after: BaselineDocument): { name: string; lines: string[] }[] {

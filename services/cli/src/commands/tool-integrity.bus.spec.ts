@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { backendEnv, testBackend, type TestBackend } from '@cortex/mcp-edge/testing/backend';
-import { eventually, tempDir } from '@cortex/testing';
+import { eventually, tempDir, writeEvents } from '@cortex/testing';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { writeFileSync } from 'node:fs';
 import { runningHome, type RunningHome } from '../testing/running-home.js';
@@ -51,6 +51,26 @@ it('starts over only when it is said that nobody looked', async () => {
     code: 1,
     told: 'backend is not configured; name one of CORTEX_BACKENDS',
   });
+});
+
+it('says that everything is held back, why and how to get out, where the approvals cannot be believed (T20)', async () => {
+  const bus = await home.edge.nats.busAs('mcp-edge');
+  const definition = { digest: 'a'.repeat(64), fields: {}, order: '' };
+  const data = { kind: 'tool', name: 'echo', definition, changed: [], by: 'nobody' };
+  await writeEvents(bus, 'mcp-edge.catalog', null, 'demo', [{ type: 'ToolDefinitionAcknowledged', data }]);
+  await bus.close();
+  await home.edge.edge.federation.refresh('demo');
+  const { out, told } = await tools('pending');
+  expect(out).toBe('');
+  expect(told).toMatch(/degraded: demo: .*; restore the log, or begin anew: cortex tools start-over demo --yes\n/);
+  expect(told).toContain('everything of demo is held back until that is mended (items: 1)');
+  expect(told).not.toContain('nothing is held back');
+  for (const name of ['demo_echo', 'demo/echo'])
+    expect(await tools('approve', name)).toMatchObject({
+      code: 1,
+      told: expect.stringMatching(/^demo.echo is held back with everything of demo: .*start-over demo --yes/),
+    });
+  expect((await tools('start-over', 'demo', '--yes')).told).not.toContain('everything');
 });
 
 it('signs a proposal, says whose it is, and finds what was changed behind the signature (T20)', async () => {

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { showControls } from '@cortex/contracts/text';
-import type { HistoryEntry, QuarantineEntry } from '@cortex/mcp-edge/federation/integrity/desk';
+import type { HistoryEntry, QuarantineEntry, Withheld } from '@cortex/mcp-edge/federation/integrity/desk';
 import type { FieldDifference } from '@cortex/mcp-edge/federation/integrity/difference';
 import { CliError, EXIT } from '../exit.js';
 import { operator, type OperatorFlags } from '../operator.js';
@@ -10,12 +10,15 @@ interface Overview {
   mode: string;
   trackedTools: number;
   quarantined: QuarantineEntry[];
+  withheld: Withheld[];
   signing: string;
   degraded: string[] | null;
   notes: string[];
 }
 interface Decided {
   quarantined: string[];
+  /** Backends of which everything is held back. */
+  withheld?: string[];
 }
 
 const ROOT = 'tool-integrity';
@@ -28,6 +31,9 @@ export async function pending(flags: OperatorFlags): Promise<void> {
   const overview = await operator<Overview>(flags, 'GET', ROOT);
   if (flags.json) return printJson(overview);
   for (const note of overview.notes) tell(note);
+  for (const { backend, items } of overview.withheld)
+    tell(`everything of ${backend} is held back until that is mended (items: ${items.length})`);
+  if (overview.quarantined.length === 0 && overview.withheld.length > 0) return;
   if (overview.quarantined.length === 0)
     return tell(`nothing is held back; ${overview.trackedTools} tools are approved`);
   const rows = overview.quarantined.map(({ tool, exposed, digest, reasons, changed, firstSeenAt }) => [
@@ -92,14 +98,23 @@ export async function startOver(backend: string, flags: OperatorFlags & { yes?: 
   tell(`${backend} begins anew with what it serves now; ${left(decided)}`);
 }
 
-const left = ({ quarantined }: Decided): string =>
-  quarantined.length === 0 ? 'nothing is held back' : `held back are: ${quarantined.map(showControls).join(', ')}`;
+function left({ quarantined, withheld = [] }: Decided): string {
+  const held = [...quarantined.map(showControls), ...withheld.map((backend) => `everything of ${backend}`)];
+  return held.length === 0 ? 'nothing is held back' : `held back are: ${held.join(', ')}`;
+}
 
 async function heldOf(tool: string, flags: OperatorFlags): Promise<QuarantineEntry> {
-  const { quarantined } = await operator<Overview>(flags, 'GET', ROOT);
-  const entry = quarantined.find((one) => one.exposed === tool || one.tool === tool);
+  const { quarantined, withheld } = await operator<Overview>(flags, 'GET', ROOT);
+  const isIt = (one: { tool: string; exposed: string | null }) => one.exposed === tool || one.tool === tool;
+  const entry = quarantined.find(isIt);
   if (entry !== undefined) return entry;
-  const held = quarantined.map((one) => one.exposed ?? one.tool).join(', ');
+  const whole = withheld.find(({ items }) => items.some(isIt));
+  if (whole !== undefined)
+    throw new CliError(`${tool} is held back with everything of ${whole.backend}: ${whole.why}`, EXIT.failed);
+  const held = [
+    ...quarantined.map((one) => one.exposed ?? one.tool),
+    ...withheld.map(({ backend }) => `everything of ${backend}`),
+  ].join(', ');
   throw new CliError(`${tool} is not held back; ${held === '' ? 'nothing is' : `held back are: ${held}`}`, EXIT.failed);
 }
 

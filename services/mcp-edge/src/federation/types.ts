@@ -93,7 +93,7 @@ export interface Declared {
 /** A tool that the review holds back: not listed, and a call of it is told why instead of "unknown tool". */
 export interface HeldTool {
   readonly tool: DeclaredTool;
-  readonly why: 'changed' | 'pending';
+  readonly why: 'changed' | 'pending' | 'degraded';
   /** What an operator does about it. */
   readonly remediation: string;
 }

@@ -5,6 +5,7 @@ import type { CallContext, Refusal } from '../call-context.js';
 const WHY = {
   changed: 'definition changed since approval',
   pending: 'definition waits for approval',
+  degraded: 'what was approved of its backend cannot be believed',
 };
 
 /** A tool of a backend that the review holds back: whoever might call it is told that, and not that there is no such tool. */

@@ -139,7 +139,13 @@ describe('a baseline file that cannot be believed', () => {
     await writeFile(file, spoiled);
     await restart(env);
     expect(offered()).toEqual([]);
-    expect((await overview()).degraded).toEqual([expect.stringContaining('the baseline file cannot be believed')]);
+    const why = expect.stringContaining('the baseline file cannot be believed');
+    expect(await overview()).toMatchObject({
+      degraded: [why],
+      quarantined: [],
+      withheld: [{ backend: id, why: expect.stringMatching(/; restore it, or delete it, and start again$/) }],
+    });
+    expect(edge.edge.integrity.heldCount).toBe(1);
     demo.tools = [tool('Something else.')];
     await refresh();
     expect(await readFile(file, 'utf8')).toBe(spoiled);
@@ -174,6 +180,39 @@ describe('a baseline file that cannot be believed', () => {
     expect(offered()).toEqual([]);
     expect((await overview()).degraded).toEqual([expect.stringContaining('the log has lost what was approved')]);
   });
+});
+
+it('decides nothing while the file cannot be believed, and the log keeps what was approved (T20)', async () => {
+  await start();
+  await written((now) => expect(Object.keys(now.tools)).toHaveLength(1));
+  demo.tools = [tool('Says something else.')];
+  // Written before there was a key, as a first one finds it.
+  const env = { CORTEX_BASELINE_PUBLIC_KEY: publicPem };
+  await restart(env);
+  const { body: proposal } = await operator(edge, 'GET', 'tool-integrity/proposal');
+  expect(proposal.tools[`${id}/echo`].fields.description).toBe('"Says something else."');
+  const signed = sign(readDocument(proposal), ours, 'operator');
+  const message = expect.stringMatching(/^baseline is degraded: .*; restore it, or delete it, and start again$/);
+  expect(await operator(edge, 'PUT', 'tool-integrity/baseline', signed)).toMatchObject({
+    status: 422,
+    body: { message },
+  });
+  await restart();
+  expect(await overview()).toMatchObject({ degraded: null, quarantined: [{ changed: ['description'] }] });
+  // One that still runs would write what is held back now.
+  await edge[Symbol.asyncDispose]();
+  await writeFile(file, 'no JSON');
+  await start();
+  const again = { action: 'start_over', backend: id };
+  expect(await operator(edge, 'POST', 'tool-integrity', again)).toMatchObject({ status: 409, body: { message } });
+  await rm(file);
+  // The approvals have no signature, and what is signed takes their place.
+  await restart(env);
+  expect(await overview()).toMatchObject({
+    withheld: [{ why: expect.stringMatching(/restore the log, or begin anew: upload a signed baseline$/) }],
+  });
+  expect((await operator(edge, 'PUT', 'tool-integrity/baseline', signed)).status).toBe(200);
+  expect(offered()).toEqual(['Says something else.']);
 });
 
 it('a file that an operator signed is in force after a restart, and one that is older than what is in force is not (T20)', async () => {

@@ -13,6 +13,7 @@ import {
   stampDocument,
 } from './baseline-document.js';
 import type { CatalogState } from './catalog-state.js';
+import type { Doubt } from './distrust.js';
 import type { Keys } from './seal.js';
 
 export interface BaselineFileOptions {
@@ -35,7 +36,7 @@ const FIX = 'restore it, or delete it, and start again';
  */
 export class BaselineFile {
   /** Why nothing of it can be believed, as of the start. */
-  readonly fault: string | undefined;
+  readonly fault: Doubt | undefined;
   readonly #document: BaselineDocument | undefined;
   #blocks: Blocks;
   #written: string | undefined;
@@ -47,7 +48,7 @@ export class BaselineFile {
     try {
       this.#document = this.#read();
     } catch (error) {
-      this.fault = `the baseline file cannot be believed (${(error as Error).message}); ${FIX}`;
+      this.fault = { why: `the baseline file cannot be believed (${(error as Error).message})`, fix: FIX };
     }
     const { tools = {}, items = {}, quarantine = {} } = this.#document ?? {};
     this.#blocks = { tools, items, quarantine };

@@ -1,5 +1,5 @@
 import { conflict, failedPrecondition, invalidArgument, notFound } from '@cortex/contracts';
-import { ITEM_KINDS, type ItemKind } from '@cortex/contracts/definition';
+import { type Definition, ITEM_KINDS, type ItemKind } from '@cortex/contracts/definition';
 import type { EdgeLog } from '../../seams.js';
 import type { Federation } from '../federation.js';
 import {
@@ -18,7 +18,8 @@ import { type CatalogState, type Item, keyOf } from './catalog-state.js';
 import type { DefinitionStore, ItemName } from './definition-store.js';
 import { difference, type FieldDifference } from './difference.js';
 import { type Finding, observe } from './fingerprint.js';
-import { Distrust, type Integrity, TAG } from './integrity.js';
+import { Distrust, type Doubt } from './distrust.js';
+import { fits, type Integrity, TAG } from './integrity.js';
 
 /** An item that is held back, or is served without what it asks less care for. */
 export interface QuarantineEntry {
@@ -36,6 +37,15 @@ export interface QuarantineEntry {
   readonly firstSeenAt: string;
   readonly fields: readonly FieldDifference[];
   readonly findings: readonly Finding[];
+}
+
+/** A backend of which everything is held back, and nothing can be approved, until its approvals can be believed again. */
+export interface Withheld {
+  readonly backend: string;
+  /** Why, and how to get out. */
+  readonly why: string;
+  /** All that it declares, named as in a `QuarantineEntry`. */
+  readonly items: readonly Pick<QuarantineEntry, 'tool' | 'exposed'>[];
 }
 
 export interface HistoryEntry {
@@ -75,6 +85,7 @@ export class IntegrityDesk {
       mode: policy.mode,
       trackedTools,
       quarantined: this.quarantined(),
+      withheld: this.withheld(),
       baseline: 'log',
       signing: keys.signing,
       degraded: why.length > 0 ? why : null,
@@ -86,11 +97,23 @@ export class IntegrityDesk {
     };
   }
 
-  /** By backend and name. */
+  /** By backend. */
+  withheld(): Withheld[] {
+    const { integrity, federation } = this.options;
+    return [...integrity.degraded].flatMap(([backend, why]) => {
+      if (!integrity.withholds(backend)) return [];
+      const declared = federation.shelves.get(backend)?.declared;
+      const items = (declared ? observe(declared) : []).map(({ kind, name }) => this.#named({ backend, kind, name }));
+      return [{ backend, why, items }];
+    });
+  }
+
+  /** What waits for a decision, by backend and name. */
   quarantined(): QuarantineEntry[] {
     const { integrity, federation } = this.options;
     const entries: QuarantineEntry[] = [];
     for (const [backend, { items }] of integrity.states) {
+      if (integrity.withholds(backend)) continue;
       const declared = federation.shelves.get(backend)?.declared;
       const seen = new Map((declared ? observe(declared) : []).map((one) => [keyOf(one), one]));
       for (const [key, item] of Object.entries(items)) {
@@ -136,9 +159,10 @@ export class IntegrityDesk {
     return this.#decided({ rolledBack: labelOf(item), app: item.backend, digest });
   }
 
-  /** Ends all approvals of a backend, for a baseline that cannot be believed. Errors: `not_found` (backend). */
+  /** Ends all approvals of a backend, for a baseline that cannot be believed. Errors: `not_found` (backend), `failed_precondition`. */
   async startOver(backend: string, by: string) {
     this.#assertDecidable();
+    this.#assertFileBelieved();
     const { integrity, federation } = this.options;
     if (!federation.shelves.has(backend)) throw notFound('backend', 'is not configured', 'name one of CORTEX_BACKENDS');
     await integrity.startOver(backend, by);
@@ -164,7 +188,7 @@ export class IntegrityDesk {
 
   /** A baseline with every definition that is declared now, unsigned but in self-signed mode: to be reviewed, and signed elsewhere. */
   proposal(): BaselineDocument {
-    const { integrity, hint } = this.options;
+    const { integrity, federation, hint } = this.options;
     const { publicKey, privateKey } = integrity.keys;
     const document: BaselineDocument = {
       version: 2,
@@ -173,30 +197,42 @@ export class IntegrityDesk {
       items: {},
       quarantine: {},
     };
-    for (const [app, { items }] of integrity.states)
+    const enter = (app: string, { kind, name }: Pick<Item, 'kind' | 'name'>, definition: Definition, since: string) => {
+      const { fields, digest } = definition;
+      const entry = { app, name, firstSeenAt: since, fields: { ...fields }, digest };
+      if (kind === 'tool') document.tools[documentKey(app, kind, name)] = entry;
+      else document.items[documentKey(app, kind, name)] = { ...entry, kind };
+    };
+    for (const [app, { items }] of integrity.states) {
+      if (integrity.degraded.has(app)) {
+        // Nothing was taken in of what it declares.
+        const declared = federation.shelves.get(app)?.declared;
+        for (const one of declared ? observe(declared).filter(fits) : [])
+          enter(app, one, one.definition, document.savedAt);
+        continue;
+      }
       for (const item of Object.values(items)) {
-        const { kind, name, seen, approved, listed } = item;
+        const { seen, approved, held, listed } = item;
         const definition = seen ?? approved;
         if (definition === null || !listed) continue;
-        const key = documentKey(app, kind, name);
-        const firstSeenAt = approved?.since ?? item.held?.since ?? document.savedAt;
-        const entry = { app, name, firstSeenAt, fields: { ...definition.fields }, digest: definition.digest };
-        if (kind === 'tool') document.tools[key] = entry;
-        else document.items[key] = { ...entry, kind };
-        if (item.held === null) continue;
-        const { changed, reasons, since } = item.held;
+        enter(app, item, definition, approved?.since ?? held?.since ?? document.savedAt);
+        if (held === null) continue;
+        const key = documentKey(app, item.kind, item.name);
+        const { changed, reasons, since } = held;
         document.quarantine[key] = { tool: key, app, changed: [...changed], reasons: [...reasons], firstSeenAt: since };
       }
+    }
     if (publicKey === undefined || privateKey === undefined) return document;
     return signDocument(document, { key: privateKey, publicKey, level: 'self-signed', at: document.savedAt, hint });
   }
 
-  /** Takes a signed baseline over, whole. Errors: `invalid_argument` (baseline), `failed_precondition` without a key. */
+  /** Takes a signed baseline over, whole. Errors: `invalid_argument` (baseline), `failed_precondition` without a key or while the file cannot be believed. */
   async adopt(value: unknown) {
     const { integrity, federation } = this.options;
     const { publicKey } = integrity.keys;
     if (publicKey === undefined)
       throw failedPrecondition('baseline', 'cannot be verified, no key is configured', NO_KEY);
+    this.#assertFileBelieved();
     const document = readDocument(value);
     assertSigned(document, publicKey);
     const by = `signed baseline of ${document.savedAt}`;
@@ -258,16 +294,22 @@ export class IntegrityDesk {
       await this.options.integrity.load(backend);
     } catch (error) {
       if (!(error instanceof Distrust)) throw error;
-      throw failedPrecondition('baseline', `is degraded: ${error.message}`, 'start over with cortex tools start-over', {
-        reason: 'invalid_state',
-      });
+      throw degraded(error);
     }
+  }
+
+  /** It would hold everything back after a decision as well, and what the log knew before would be gone. */
+  #assertFileBelieved(): void {
+    const fault = this.options.file?.fault;
+    if (fault !== undefined) throw degraded(fault);
   }
 
   async #decided<T extends object>(what: T) {
     await this.options.file?.flush();
     const { mode } = this.options.integrity.policy;
-    return { ...what, mode, quarantined: this.quarantined().map(({ tool }) => tool) };
+    const quarantined = this.quarantined().map(({ tool }) => tool);
+    const withheld = this.withheld().map(({ backend }) => backend);
+    return { ...what, mode, quarantined, ...(withheld.length > 0 && { withheld }) };
   }
 
   #assertDecidable(): void {
@@ -290,21 +332,26 @@ export class IntegrityDesk {
     const kind = ITEM_KINDS.find((one) => rest.startsWith(`${one}/`));
     const name = rest.slice((kind?.length ?? 0) + 1);
     if (kind !== undefined && items?.[keyOf({ kind, name })]) return { backend, kind, name };
+    // Nothing of it is known by name then.
+    if (integrity.withholds(backend)) await this.#assertBelieved(backend);
     const held = this.quarantined().map((entry) => entry.exposed ?? entry.tool);
     const fix = held.length === 0 ? 'nothing is quarantined' : `quarantined are: ${held.slice(0, 50).join(', ')}`;
     throw notFound('tool', `${JSON.stringify(tool.slice(0, 200))} is unknown`, fix, { details: { quarantined: held } });
   }
 
+  #named({ backend, kind, name }: ItemName): Pick<QuarantineEntry, 'tool' | 'exposed'> {
+    const { tools } = this.options.federation.current;
+    const found = tools.find((one) => kind === 'tool' && one.backend.id === backend && one.original === name);
+    return { tool: labelOf({ backend, kind, name }), exposed: found?.exposed ?? null };
+  }
+
   #entry(backend: string, item: Item, findings: readonly Finding[]): QuarantineEntry {
     const { kind, name, approved, held, seen } = item;
     if (held === null || seen === null) throw new Error('an item that is not held has no entry');
-    const { tools } = this.options.federation.current;
-    const exposed = tools.find((one) => kind === 'tool' && one.backend.id === backend && one.original === name);
     return {
-      tool: labelOf({ backend, kind, name }),
+      ...this.#named({ backend, kind, name }),
       app: backend,
       kind,
-      exposed: exposed?.exposed ?? null,
       digest: seen.digest,
       approved: approved?.digest ?? null,
       changed: held.changed,
@@ -317,4 +364,6 @@ export class IntegrityDesk {
   }
 }
 
+const degraded = ({ why, fix }: Doubt): Error =>
+  failedPrecondition('baseline', `is degraded: ${why}`, fix, { reason: 'invalid_state' });
 const labelOf = ({ backend, kind, name }: ItemName): string => documentKey(backend, kind, name);

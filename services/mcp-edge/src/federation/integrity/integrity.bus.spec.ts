@@ -252,7 +252,16 @@ describe('a log that cannot be read or believed', () => {
     expect(await listed()).toEqual({});
     const { body } = await operator(edge, 'GET', 'tool-integrity');
     expect(body.degraded).toEqual([expect.stringContaining('has another text than the digest that was approved')]);
-    expect(await operator(edge, 'POST', 'tool-integrity', { tool: `${id}/echo` })).toMatchObject({ status: 409 });
+    // And says so wherever somebody may ask what is held back.
+    const why = expect.stringMatching(new RegExp(`restore the log, or .*start-over ${id} --yes$`));
+    const items = ['echo', 'save'].map((name) => ({ tool: `${id}/${name}`, exposed: `${id}_${name}` }));
+    expect(body).toMatchObject({ quarantined: [], withheld: [{ backend: id, why, items }] });
+    expect(edge.edge.integrity.heldCount).toBe(2);
+    for (const tool of [`${id}/echo`, `${id}_echo`, `${id}/unknown`])
+      expect(await operator(edge, 'POST', 'tool-integrity', { tool })).toMatchObject({
+        status: 409,
+        body: { message: expect.stringContaining('start-over') },
+      });
     const again = { action: 'start_over', backend: id, by: 'operator' };
     expect((await operator(edge, 'POST', 'tool-integrity', again)).status).toBe(200);
     expect(Object.keys(await listed())).toEqual(['echo', 'save']);

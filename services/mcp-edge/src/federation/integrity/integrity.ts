@@ -8,6 +8,7 @@ import { catalog, type CatalogCommand } from './catalog.decider.js';
 import { type CatalogState, keyOf, type Policy, type Sign } from './catalog-state.js';
 import { observe, type Observed } from './fingerprint.js';
 import { reviewItem } from './review-item.js';
+import { Distrust, type Doubt } from './distrust.js';
 import { distrust, type Keys, restartSeal, sealOf } from './seal.js';
 import { offered, withheldAll } from './serve.js';
 
@@ -19,7 +20,7 @@ export interface IntegrityOptions {
   /** Whether definitions of a backend are known from a log that may since have lost them. */
   readonly wasKnown: (backend: string) => Promise<boolean>;
   /** Why no approval can be believed, wherever it stands; undefined when nothing speaks against them. */
-  readonly fault: () => string | undefined;
+  readonly fault: () => Doubt | undefined;
   /** What is approved is something else now. */
   readonly changed: () => void;
   readonly log: EdgeLog;
@@ -33,7 +34,7 @@ const COMMIT_BYTES = 256 * 1024;
 const MAX_DEFINITION = 384 * 1024;
 const MAX_NAME_BYTES = 1024;
 /** PostgreSQL takes no NUL, and a name with other controls is none that a person could decide about. */
-const fits = ({ name, bytes }: Observed): boolean =>
+export const fits = ({ name, bytes }: Observed): boolean =>
   Buffer.byteLength(name) <= MAX_NAME_BYTES && !/\p{Cc}/u.test(name) && bytes <= MAX_DEFINITION;
 
 type Adopted = Extract<CatalogCommand, { type: 'Adopt' }>['entries'];
@@ -87,10 +88,17 @@ export class Integrity {
     return new Map([...this.#known].map(([id, { state }]) => [id, state]));
   }
 
+  /** Whether nothing of a backend is offered, since its approvals cannot be believed. */
+  withholds(backend: string): boolean {
+    return this.policy.mode === 'block' && this.#known.get(backend)?.degraded !== undefined;
+  }
+
+  /** Items of all kinds that are not offered as declared; of a backend that is held back whole all of them. */
   get heldCount(): number {
     let count = 0;
-    for (const { state } of this.#known.values())
-      for (const { held, listed } of Object.values(state.items)) if (held !== null && listed) count++;
+    for (const [backend, { state, declared }] of this.#known)
+      if (this.withholds(backend)) count += declared === undefined ? 0 : keysOf(declared).length;
+      else for (const { held, listed } of Object.values(state.items)) if (held !== null && listed) count++;
     return count;
   }
 
@@ -134,13 +142,14 @@ export class Integrity {
     const { store, keys, wasKnown, fault } = this.options;
     const { state, seq, unknown } = await store.load(catalog, null, backend);
     const broken = fault();
-    if (broken !== undefined) throw new Distrust(broken, state);
+    if (broken !== undefined) throw new Distrust(broken.why, broken.fix, state);
     if (unknown !== undefined)
-      throw new Distrust(`${unknown.type} was written by a newer release; upgrade this one`, state);
-    if (seq === 0 && (await wasKnown(backend)))
-      throw new Distrust('the log has lost what was approved; restore it', state);
+      throw new Distrust(`${unknown.type} was written by a newer release`, 'upgrade this one', state);
+    const anew = keys.signing === 'operator' ? 'upload a signed baseline' : `cortex tools start-over ${backend} --yes`;
+    const fix = `restore the log, or begin anew: ${anew}`;
+    if (seq === 0 && (await wasKnown(backend))) throw new Distrust('the log has lost what was approved', fix, state);
     const why = distrust(backend, state, keys);
-    if (why !== undefined) throw new Distrust(why, state);
+    if (why !== undefined) throw new Distrust(why, fix, state);
     const known = this.#of(backend);
     const changed = known.state !== state;
     known.state = state;
@@ -322,16 +331,6 @@ export class Integrity {
 
   #tell(level: 'info' | 'warn' | 'error', fields: object, text: string): void {
     this.options.log[level](fields, `${TAG} ${text}`);
-  }
-}
-
-/** What the log says was approved cannot be believed. */
-export class Distrust extends Error {
-  constructor(
-    message: string,
-    readonly state: CatalogState,
-  ) {
-    super(message);
   }
 }
 

@@ -20,6 +20,7 @@ export function verdictOf(item: Item | undefined, seen: Observed): Verdict {
 const REMEDY = {
   changed: 'an operator looks at the change (cortex tools diff) and approves it (cortex tools approve)',
   pending: 'an operator looks at it (cortex tools pending) and approves it (cortex tools approve)',
+  degraded: 'an operator sees why, and how to get out, with cortex tools pending',
 };
 const hold = (tool: DeclaredTool, why: HeldTool['why']): HeldTool => ({ tool, why, remediation: REMEDY[why] });
 
@@ -61,7 +62,7 @@ export function offered(declared: Declared, observed: readonly Observed[], state
 /** Nothing of a backend whose approvals cannot be believed. */
 export const withheldAll = (declared: Declared): Reviewed => ({
   served: { tools: [], prompts: [], templates: [], resources: [] },
-  held: declared.tools.map((tool) => hold(tool, 'pending')),
+  held: declared.tools.map((tool) => hold(tool, 'degraded')),
 });
 
 const softened = new WeakMap<DeclaredTool, { item: Item; made: DeclaredTool }>();
