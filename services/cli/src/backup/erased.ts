@@ -1,4 +1,4 @@
-import { isToken } from '@cortex/contracts';
+import { isToken, NO_WORKSPACE } from '@cortex/contracts';
 import { CliError, EXIT } from '../exit.js';
 import { readJson, writeJson, type Home } from '../home.js';
 
@@ -9,11 +9,14 @@ export interface Erased {
   at: string;
 }
 
+/** Whether this can be the id of a workspace: what stands in its place where there is none holds the commits of no workspace. */
+export const isWorkspace = (id: string): boolean => isToken(id) && id !== NO_WORKSPACE;
+
 /** The list of a home; of a file that is not there, none. */
 export function readErased(file: string): Erased[] {
   const list = readJson<Erased[]>(file) ?? [];
   const good = (one: Partial<Erased> | null) =>
-    one?.kind === 'workspace' && typeof one.id === 'string' && isToken(one.id);
+    one?.kind === 'workspace' && typeof one.id === 'string' && isWorkspace(one.id);
   if (Array.isArray(list) && list.every(good)) return list;
   throw new CliError(`${file} is no list of what was erased; give the config/erased.json of a home`, EXIT.usage);
 }

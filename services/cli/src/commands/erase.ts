@@ -1,7 +1,6 @@
 import { createInterface } from 'node:readline/promises';
-import { isToken, NO_WORKSPACE } from '@cortex/contracts';
 import { eraseFromLog, remaindersOf } from '../backup/erase-workspace.js';
-import { noteErased } from '../backup/erased.js';
+import { isWorkspace, noteErased } from '../backup/erased.js';
 import { CliError, EXIT } from '../exit.js';
 import { homeOf } from '../home.js';
 import { print, printJson, tell } from '../output.js';
@@ -16,7 +15,7 @@ interface Flags {
 
 /** `cortex erase workspace <id>`: its commits go, and every view is made anew without them. Nobody may be at work meanwhile. */
 export async function eraseWorkspace(workspace: string, flags: Flags): Promise<void> {
-  if (!isToken(workspace) || workspace === NO_WORKSPACE) {
+  if (!isWorkspace(workspace)) {
     throw new CliError(`${JSON.stringify(workspace)} is no workspace; see cortex workspace list`, EXIT.usage);
   }
   if (!flags.yes) await confirm(workspace);
