@@ -4,10 +4,10 @@ import type { FastifyInstance } from 'fastify';
 import { createAuthenticator } from './auth/authenticator.js';
 import { Challenges } from './auth/challenge.js';
 import type { People } from './auth/people.js';
-import { modeOf } from './calls/gates/mode.gate.js';
 import { Idempotency } from './calls/idempotency.js';
 import { KeptMedia } from './calls/kept-media.js';
 import { LocalTools } from './calls/local-tools.js';
+import { modeReader } from './calls/mode-reader.js';
 import { Records } from './calls/records.js';
 import { CallPipeline } from './calls/run-call.js';
 import { Catalog } from './catalog/catalog.js';
@@ -25,14 +25,12 @@ import { Integrity, TAG } from './federation/integrity/integrity.js';
 import { addIntegrityRoutes } from './federation/integrity/routes.js';
 import { HeldToSchemas } from './federation/schemas/held-to.js';
 import { offeredScopes } from './federation/offered-scopes.js';
-import { MachineIdentity } from './federation/machine-identity.js';
+import { machineIdentityOf } from './federation/machine-identity.js';
 import { readSchemas } from './federation/schemas/read-schemas.js';
 import { Validator } from './federation/schemas/validator.js';
 import { type ConfirmationPort, nobodyReachable } from './guard/confirmation.js';
 import { managedPolicy } from './guard/managed-policy.js';
-import { restrictionOf } from './guard/modes.js';
 import { HINT, LiveViews } from './guard/live-views.js';
-import type { GateViews } from './guard/views.js';
 import { addTicketRoutes } from './gaps/routes.js';
 import { AdminRoutes } from './http/admin.js';
 import { createHttpFront } from './http/front.js';
@@ -52,7 +50,7 @@ import { RoundTrips } from './methods/round-trips.js';
 import { EdgeMetrics } from './metrics.js';
 import { RateLimiter } from './ratelimit/rate-limiter.js';
 import { definitions as definitionHistory } from './projections/definitions.projection.js';
-import type { Authenticator, CatalogTool, EdgeCore, EdgeLog, LegacyLayer, ModeReader } from './seams.js';
+import type { Authenticator, EdgeCore, EdgeLog, LegacyLayer } from './seams.js';
 import { type Settings, settingsOf, startWarnings } from './settings.js';
 import { WebhookListener } from './webhooks/listener.js';
 import { Speakers } from './webhooks/speakers.js';
@@ -147,7 +145,7 @@ export class Edge {
       schemas,
       roundTrips,
       claims: nameClaims(bus, backends, settings.CORTEX_TOOL_NAME_MAX, log),
-      machine: machineOf(settings, log),
+      machine: machineIdentityOf(settings, log),
     }));
     const { name, version } = serverInfo(settings);
     const identity = JSON.stringify({ name, version });
@@ -389,32 +387,6 @@ export class Edge {
       for (const { reason } of badSchemas) schemaFaults.inc({ backend: backend.id, reason });
     for (const { shelf } of this.#lists.omitted) schemaFaults.inc({ backend: shelf, reason: 'no_such_form' });
   }
-}
-
-const modeReader = (views: GateViews): ModeReader => ({
-  modeOf(caller, args) {
-    const text = (name: string): string | undefined => (typeof args[name] === 'string' ? args[name] : undefined);
-    const { session } = caller;
-    return modeOf(views, caller, {
-      workspace: session?.workspace ?? text('workspace_id') ?? null,
-      space_id: session?.space_id ?? session?.conversation_id ?? text('space_id'),
-      agent_id: session?.agent_id ?? text('agent_id'),
-    });
-  },
-  restriction({ name, announced }: CatalogTool, mode) {
-    const found = restrictionOf({ name, builtin: announced.builtin, group: announced.group }, mode);
-    return found && `${found.problem}; ${found.fix}`;
-  },
-});
-
-function machineOf(settings: Settings, log: EdgeLog): MachineIdentity | undefined {
-  const {
-    OAUTH_ISSUER: issuer,
-    CORTEX_TECHNICAL_CLIENT_ID: clientId,
-    CORTEX_TECHNICAL_CLIENT_SECRET: clientSecret,
-  } = settings;
-  if (clientId === undefined || clientSecret === undefined) return undefined;
-  return new MachineIdentity({ issuer, clientId, clientSecret, log });
 }
 
 const edgeLog = ({ log }: ServiceHost): EdgeLog => ({

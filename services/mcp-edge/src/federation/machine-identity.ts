@@ -2,6 +2,7 @@ import { boundedBody } from '@cortex/auth/bounded-body';
 import { isObject } from '@cortex/contracts/is-object';
 import { IssuerMetadata } from '../http/issuer-metadata.js';
 import type { EdgeLog } from '../seams.js';
+import type { Settings } from '../settings.js';
 
 export interface MachineIdentityOptions {
   readonly issuer: string;
@@ -107,4 +108,18 @@ function jsonOf(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** As the environment names it; undefined where Cortex is no client of the issuer. */
+export function machineIdentityOf(
+  settings: Pick<Settings, 'OAUTH_ISSUER' | 'CORTEX_TECHNICAL_CLIENT_ID' | 'CORTEX_TECHNICAL_CLIENT_SECRET'>,
+  log: EdgeLog,
+): MachineIdentity | undefined {
+  const {
+    OAUTH_ISSUER: issuer,
+    CORTEX_TECHNICAL_CLIENT_ID: clientId,
+    CORTEX_TECHNICAL_CLIENT_SECRET: clientSecret,
+  } = settings;
+  if (clientId === undefined || clientSecret === undefined) return undefined;
+  return new MachineIdentity({ issuer, clientId, clientSecret, log });
 }
