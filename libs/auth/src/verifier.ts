@@ -1,4 +1,5 @@
 import { sha256Hex } from '@cortex/contracts';
+import { isObject } from '@cortex/contracts/is-object';
 import { compactVerify, type CryptoKey, errors, type JWSHeaderParameters } from 'jose';
 import type { KeySource } from './jwks.js';
 import { isRefusal, MALFORMED, refuse, type AuthReason, type AuthRefusal } from './refusal.js';
@@ -65,8 +66,6 @@ export interface VerifiedToken {
 
 type Json = Record<string, unknown>;
 
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 
