@@ -100,6 +100,19 @@ describe('the key set', () => {
     expect(world.stale).toEqual([true, false]);
   });
 
+  it('are called stale from the first fetch that fails, however young they are, until one succeeds', async () => {
+    const world = issuer();
+    await world.has('k1');
+    world.serve = down;
+    world.now += MINUTE;
+    expect(await world.has('unknown')).toBe(false);
+    expect(world.stale).toEqual([true]);
+    world.serve = () => Response.json({ keys });
+    world.now += MINUTE;
+    await world.has('another');
+    expect(world.stale).toEqual([true, false]);
+  });
+
   it('refuses and says so while there was never one, and looks again within a second', async () => {
     const world = issuer();
     world.serve = down;

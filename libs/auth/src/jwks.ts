@@ -127,6 +127,7 @@ export class JwksSource implements KeySource {
       .then((set) => this.#replace(set))
       .catch((error: unknown) => {
         this.#failedAt = this.#options.now();
+        if (this.#set) this.#tellStale(true);
         const level = this.#set ? 'warn' : 'error';
         const what = this.#set ? 'the last good ones are used' : 'every token of it is refused';
         this.#options.log(level, `the keys of the issuer cannot be fetched; ${what}`, {

@@ -20,7 +20,7 @@ export function instructionsText(
     "Cortex's own tools have bare names; find one with search_tool_bm25 or list_my_tools.",
     'The header X-Cortex-Backends shrinks the lists; it is not an access control.',
     'The header X-Cortex-Tool-Mode: search gives a compact list plus find_tools, and X-Cortex-Schema-Profile simpler schemas.',
-    'Each backend offers <id>_get_help(topic?); asking it beats guessing.',
+    'Each backend offers <id>_get_help(topic?) where it is listed; asking it beats guessing.',
     "Stay with the tools that the user's task needs.",
   ].join('\n');
 }
