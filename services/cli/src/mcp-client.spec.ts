@@ -30,6 +30,6 @@ it('says when to try again', async () => {
 it('names the scopes that are missing', async () => {
   const error = { code: -32003, message: 'not allowed', data: { required: ['mcp:cortex:write'] } };
   expect(await told(403, { jsonrpc: '2.0', id: 1, error })).toBe(
-    'not allowed; needed: mcp:cortex:write (-32003, HTTP 403)',
+    'not allowed; needed: mcp:cortex:write (insufficient_scope, HTTP 403)',
   );
 });

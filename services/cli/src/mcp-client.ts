@@ -34,8 +34,10 @@ export class McpError extends CliError {
     const later = retryAfter === undefined ? '' : `; try again in ${retryAfter} s`;
     const scopes = (error?.data as { required?: string[] } | undefined)?.required;
     const needs = Array.isArray(scopes) ? `; needed: ${scopes.join(' ')}` : '';
+    // The protocol has no code of its own for it; the challenge beside it has this word.
+    const code = status === 403 && needs !== '' ? 'insufficient_scope' : error?.code;
     super(
-      (error === null ? refusal(status, text) : `${error.message}${needs} (${error.code}, HTTP ${status})`) + later,
+      (error === null ? refusal(status, text) : `${error.message}${needs} (${code}, HTTP ${status})`) + later,
       EXIT.failed,
     );
   }
