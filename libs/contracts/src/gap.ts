@@ -1,6 +1,8 @@
+/** How much depends on it: `blocking` stops somebody's work and is told to the platform team. */
 export const GAP_SEVERITIES = ['blocking', 'inconvenient', 'nice_to_have'] as const;
 export type GapSeverity = (typeof GAP_SEVERITIES)[number];
 
+/** What became of a ticket; `open` until somebody has looked at it. */
 export const GAP_STATUSES = ['open', 'triaged', 'planned', 'resolved', 'wont_fix', 'duplicate'] as const;
 export type GapStatus = (typeof GAP_STATUSES)[number];
 

@@ -2,11 +2,13 @@ import { rebuildProjection, type Projection, type Provisionable } from '@cortex/
 import type { Admin } from './admin.js';
 import { tell } from './output.js';
 
+/** A projection and the service that it is of. */
 export interface View {
   service: Provisionable;
   projection: Projection;
 }
 
+/** Every projection of these services, proofs among them. */
 export const viewsOf = (services: readonly Provisionable[]): View[] =>
   services.flatMap((service) => (service.projections ?? []).map((projection) => ({ service, projection })));
 
@@ -14,6 +16,7 @@ export const viewsOf = (services: readonly Provisionable[]): View[] =>
 export const rebuildable = (views: readonly View[]): View[] =>
   views.filter(({ projection }) => projection.proof === undefined);
 
+/** What a rebuild came to. */
 export interface RebuiltView {
   projection: string;
   /** Commits and records that were read for it. */

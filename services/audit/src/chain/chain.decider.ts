@@ -1,6 +1,7 @@
 import type { Anchor, ChainEvent } from '@cortex/contracts/chain';
 import { defineDecider } from '@cortex/eventstore';
 
+/** Puts down a point that was signed. */
 export interface ChainCommand {
   type: 'AnchorCalls';
   anchor: Anchor;

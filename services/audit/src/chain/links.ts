@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 
 /** Bytes of one h(n). */
-export const LINK_BYTES = 32;
+const LINK_BYTES = 32;
 /** h before the first record. */
 export const GENESIS = Buffer.alloc(LINK_BYTES);
 

@@ -13,6 +13,7 @@ export interface ChainFault {
   text: string;
 }
 
+/** What a verification found out. */
 export interface Verdict {
   /** The first one. */
   fault: ChainFault | null;
@@ -28,6 +29,7 @@ export interface Verdict {
   unproven: number;
 }
 
+/** What a verification looks at; how it was come by is its caller's affair. */
 export interface Evidence {
   /** As the stream has them, in order, from its first. */
   records: AsyncIterable<{ seq: number; data: Uint8Array }>;

@@ -6,6 +6,7 @@ import type { Config } from '../config.js';
 const BATCH = 10_000;
 const DAY_MS = 86_400_000;
 
+/** What a purge let go. */
 export interface Purged {
   /** Rows of calls and requests. */
   deleted: number;

@@ -8,8 +8,10 @@ import type { Running, Target } from './targets.js';
 /** Of whoever may list and call the tools of the backend. */
 export const SCOPES = 'mcp:cortex:read mcp:bench:read';
 
+/** The backend of the bench as a process of its own, with so many tools. */
 export const startBackend = (tools = 1): Promise<Started> => startProgram('floor-backend.js', [String(tools)]);
 const portOf = ({ said }: Started): number => Number(said['port']);
+/** Where a started program of the bench listens. */
 export const urlOf = (server: Started): string => `http://127.0.0.1:${portOf(server)}`;
 
 /** The backend asked by the load itself. */

@@ -1,9 +1,9 @@
 /** The one call that every target answers: an echo of 1 KiB in the modern revision, as JSON. */
-export const TEXT_BYTES = 1024;
+const TEXT_BYTES = 1024;
 export const TOOL = 'bench_echo';
 export const PATH = '/mcp';
 /** Where a backend is asked unless it says otherwise. */
-export const CONTRACT_PATH = '/api/cortex/backend';
+const CONTRACT_PATH = '/api/cortex/backend';
 const REVISION = '2026-07-28';
 
 /** Digits of the JSON-RPC id: always as many, so that the load program writes them over the last ones in place. */

@@ -6,6 +6,7 @@ import { freePort } from '@cortex/embedded/ports';
 import { writePrivate, type Home } from '../home.js';
 import { Link } from './link.js';
 
+/** So many that a majority is left when one is lost. */
 export const NODES = ['n1', 'n2', 'n3'] as const;
 export type Node = (typeof NODES)[number];
 

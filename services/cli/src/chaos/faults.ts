@@ -3,6 +3,7 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import { NODES, type Node } from './cluster.js';
 import type { Fleet } from './fleet.js';
 
+/** One way in which a fleet is broken. */
 export interface Fault {
   name: string;
   /** Does it, and ends it where it does not end by itself. Resolves when nothing is broken on purpose any more. */

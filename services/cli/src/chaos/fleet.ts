@@ -24,7 +24,7 @@ import { Cluster, NODES, type Node } from './cluster.js';
 import { Link } from './link.js';
 
 /** Where services run. `a` has the node n1 of the bus and `b` has n2; n3, database and issuer are elsewhere. */
-export const HOSTS = ['a', 'b'] as const;
+const HOSTS = ['a', 'b'] as const;
 export type Host = (typeof HOSTS)[number];
 const NODE_OF: Readonly<Record<Host, Node>> = { a: 'n1', b: 'n2' };
 

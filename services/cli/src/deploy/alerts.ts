@@ -1,3 +1,4 @@
+/** A rule of Prometheus. */
 export interface Alert {
   /** Its runbook is docs/runbooks/<kebab>.md. */
   name: string;
@@ -98,6 +99,7 @@ export const ALERTS: readonly Alert[] = [
   },
 ];
 
+/** Name of its runbook, without folder and ending. */
 export const runbookOf = ({ name }: Alert): string => name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase();
 
 /** `alerts.yaml`, as Prometheus reads it. */

@@ -1,5 +1,6 @@
 /** What Grafana and Prometheus are given. A test holds every query to the metrics that the services register. */
 
+/** A graph of a dashboard. */
 export interface Panel {
   title: string;
   /** What it tells, for whoever meets it at night. */
@@ -9,6 +10,7 @@ export interface Panel {
   queries: readonly [query: string, legend: string][];
 }
 
+/** A page of Grafana; `file` is its name in deploy/grafana/dashboards. */
 export interface Dashboard {
   file: string;
   title: string;
@@ -21,6 +23,7 @@ const RATE = '[$__rate_interval]';
 const quantile = (q: number, metric: string, by: string, where = ''): string =>
   `histogram_quantile(${q}, sum by (le, ${by}) (rate(${metric}_bucket${where}${RATE})))`;
 
+/** From the whole to the parts. */
 export const DASHBOARDS: readonly Dashboard[] = [
   {
     file: 'overview',

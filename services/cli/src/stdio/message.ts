@@ -1,5 +1,6 @@
 import { isObject } from '@cortex/contracts/is-object';
 
+/** Of a JSON-RPC request. */
 export type RpcId = string | number;
 
 /** A message of the client, as far as the bridge has to know it. `version`: the revision that a message of the stateless era names. */
@@ -12,6 +13,7 @@ export type ClientMessage =
 
 export type Json = Readonly<Record<string, unknown>>;
 
+/** Codes of JSON-RPC and MCP that the bridge says itself or looks for. */
 export const CODE = { parse: -32700, invalidRequest: -32600, internal: -32603, headerMismatch: -32020 } as const;
 const VERSION = 'io.modelcontextprotocol/protocolVersion';
 

@@ -9,6 +9,7 @@ import type { Answer, Upstream } from './upstream.js';
 
 type Request = Extract<ClientMessage, { kind: 'request' }>;
 
+/** The request whose answer is a subscription. */
 export const LISTEN = 'subscriptions/listen';
 /** Which parameter `Mcp-Name` repeats. */
 const NAMED_BY: Readonly<Record<string, string>> = {

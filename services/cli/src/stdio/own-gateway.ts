@@ -6,6 +6,7 @@ import type { Home } from '../home.js';
 import type { Slot } from './slot.js';
 import type { ThrowAwayIssuer } from './tokens.js';
 
+/** A gateway that nobody but its bridge uses. */
 export interface OwnGateway {
   endpoint: string;
   /** Exit code of the gateway, when it ends. */

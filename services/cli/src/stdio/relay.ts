@@ -12,6 +12,7 @@ export interface Place {
   retryMs?: number;
 }
 
+/** Who is told what of an answer. */
 export interface Relayed {
   /** Writes one message to the client. */
   write: (json: string) => void;
@@ -40,6 +41,7 @@ export async function* messagesIn(answer: Answer, place: Place = {}): AsyncGener
   }
 }
 
+/** The whole body; only where it is known to be short, or to be one message. */
 export async function wholeOf({ body }: Answer): Promise<string> {
   const parts: string[] = [];
   for await (const part of body) parts.push(part);
@@ -82,6 +84,7 @@ function ownAnswer({ id }: Flight, message: Json, text: string): string | undefi
   return answers && message['id'] === id ? text : undefined;
 }
 
+/** Undefined for what is no JSON. */
 export function parse(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -7,6 +7,7 @@ import { signToken } from '../token.js';
 /** Seconds that a token lives, and before whose end it is replaced. */
 export const TOKEN_S = 3_600;
 const RENEW_S = 600;
+/** `sub` of whoever speaks through a bridge with a gateway of its own. */
 export const BRIDGE_SUBJECT = 'stdio-bridge';
 
 /** The same token until ten minutes before its end, then another one. */
@@ -22,6 +23,7 @@ export function renewing(make: () => string): () => string {
   };
 }
 
+/** The only authorization server that a bridge's own gateway believes. */
 export interface ThrowAwayIssuer extends AsyncDisposable {
   readonly url: string;
   readonly jwksUrl: string;

@@ -10,6 +10,7 @@ const KEEP_ALIVE_MS = 30_000;
 /** Nobody listens while a gateway is brought back: nothing was sent, so the same may be tried again, this often and this late. */
 const AGAIN_AFTER_MS = [100, 300, 900, 2_700];
 
+/** What is asked of the gateway. */
 export interface Sent {
   method: 'POST' | 'GET' | 'DELETE';
   headers?: OutgoingHttpHeaders;

@@ -26,6 +26,7 @@ export interface Who {
   readonly mode?: Mode | undefined;
 }
 
+/** What the edge knows of callers. */
 export interface WhoWorld {
   readonly settings: Settings;
   readonly authenticator: Pick<Authenticator, 'examine'>;

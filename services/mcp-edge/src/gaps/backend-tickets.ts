@@ -19,6 +19,7 @@ const MAX_ACK = 1_000;
 type Asking = Pick<EdgeScope, 'caller' | 'traceparent' | 'input'>;
 type Calling = Pick<ToolContext, 'call_id' | 'signal' | 'log'>;
 
+/** The receipt of a backend. */
 export interface TakenTicket {
   ticketId: string;
   deduplicated: boolean;
@@ -44,6 +45,7 @@ export async function reportTo(shelf: Shelf, report: GapReport, scope: Asking, c
   );
 }
 
+/** Which of the caller's tickets. */
 export interface Wanted {
   status?: string | undefined;
   severity?: string | undefined;

@@ -8,6 +8,7 @@ import { sameSecret } from '../auth/same-secret.js';
 import type { Settings } from '../settings.js';
 import { isLoopbackPeer } from './client-ip.js';
 
+/** The parts of the edge that say how they are. */
 export interface ReadyWorld {
   readonly settings: Pick<
     Settings,

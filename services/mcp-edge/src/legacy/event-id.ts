@@ -13,10 +13,13 @@ export type Carries = 'answer' | 'notices';
 const LETTER: Readonly<Record<Carries, string>> = { answer: 'a', notices: 'n' };
 const EVENT_ID = /^([an][0-9a-f]{16})-(0|[1-9][0-9]{0,8})$/;
 
+/** An id that no other stream has. */
 export const newStreamId = (carries: Carries): string => LETTER[carries] + randomBytes(8).toString('hex');
 
+/** Whether this is a place in a stream that carries an answer. */
 export const carriesAnswer = ({ stream }: Position): boolean => stream.startsWith(LETTER.answer);
 
+/** The place as it stands in `id:` and in `Last-Event-ID`. */
 export const eventId = ({ stream, n }: Position): string => `${stream}-${n}`;
 
 /** Undefined for what is no id that was ever given. */

@@ -3,6 +3,7 @@ import type { Call, EventLog } from './event-log.js';
 import { type Carries, eventId, newStreamId } from './event-id.js';
 import type { EventStream } from './streams.js';
 
+/** The log of the service; streams only warn. */
 export type StreamLog = (level: 'warn', message: string, fields: Record<string, unknown>) => void;
 
 /**

@@ -34,10 +34,7 @@ export const architectureResource = (options: ArchitectureOptions): OwnResource 
   read: (caller) => architectureText(options, caller),
 });
 
-export function architectureText(
-  { settings, catalog, federation }: ArchitectureOptions,
-  caller: CallerContext,
-): string {
+function architectureText({ settings, catalog, federation }: ArchitectureOptions, caller: CallerContext): string {
   const { CORTEX_SERVER_NAME: name, OAUTH_ISSUER: issuer, canonicalUri, audience } = settings;
   const shelves = [...federation.shelves.values()];
   const tools = catalog.visible(caller);

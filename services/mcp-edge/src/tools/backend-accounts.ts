@@ -17,6 +17,7 @@ const METHOD = 'whoami';
 /** What only the gateway says of a backend. */
 const OURS = new Set(['app_id', 'healthy']);
 
+/** Who the caller is to one backend, as far as that says. */
 export interface BackendAccount {
   readonly backend: Backend;
   readonly known: { app_id: string; healthy: boolean; error?: string };

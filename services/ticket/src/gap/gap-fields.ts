@@ -15,4 +15,5 @@ export const reportFields = {
   suggestedShape: text({ max: MOST }).nullable(),
 };
 
+/** Id of a ticket that is kept here; those of backends have their own. */
 export const TicketId = z.string().regex(/^gap_[0-9a-f-]{36}$/, 'is no id of a ticket; see the list');

@@ -3,6 +3,7 @@ import type { ToolContext } from '@cortex/service-kit';
 import { gaps } from '../projections/gaps.projection.js';
 import type { GapRow } from '../projections/tables.js';
 
+/** What is shown of a row: all of it. */
 export const gapColumns = [
   'id',
   'status',
@@ -41,6 +42,7 @@ export const gapJson = (row: Pick<GapRow, (typeof gapColumns)[number]>) => ({
   updatedAt: row.updated_at,
   resolvedAt: row.resolved_at,
 });
+/** A ticket on the bus and in the routes of operators. */
 export type GapJson = ReturnType<typeof gapJson>;
 
 /** One ticket, with what was committed up to `seq`. */

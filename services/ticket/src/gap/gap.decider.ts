@@ -10,6 +10,7 @@ export interface GapTriage extends GapNotes {
   duplicateOf?: string;
 }
 
+/** What can be done about a ticket. */
 export type GapCommand =
   /** `again`: the reporter has said it before, within the day. */
   | { type: 'ReportGap'; report: GapReport; reporter: string; again: boolean }
@@ -22,6 +23,7 @@ export type GapCommand =
 type Notice = 'none' | 'begun' | 'delivered' | 'failed';
 /** As the log has them, so without a secret that was written into one. */
 type Notes = Required<GapNotes>;
+/** A ticket that is kept here. */
 export interface Gap {
   status: GapStatus;
   severity: GapSeverity;
@@ -29,10 +31,12 @@ export interface Gap {
   notes: Notes;
   duplicate_of: string | null;
 }
+/** `elsewhere`: a backend keeps the ticket, and only its notice is ours. */
 export type GapState = { status: 'none' } | { status: 'elsewhere'; severity: GapSeverity; notice: Notice } | Gap;
 
 const NO_NOTES: Notes = { triageNote: null, resolutionNote: null, resolvedPrUrl: null };
 
+/** A ticket about what cannot be done: reported, told of at most once, triaged by operators. */
 export const gap = defineDecider<GapCommand, GapEvent, GapState>({
   subject: 'ticket.gap',
   initial: { status: 'none' },
@@ -107,8 +111,10 @@ export const gap = defineDecider<GapCommand, GapEvent, GapState>({
   },
 });
 
+/** Whether there is a ticket that is kept here. */
 export const isGap = (state: GapState): state is Gap => state.status !== 'none' && state.status !== 'elsewhere';
 
+/** The ticket. Errors: `not_found` (ticketId). */
 export function knownGap(state: GapState): Gap {
   if (isGap(state)) return state;
   throw notFound('ticketId', 'names no ticket about a missing capability', 'list them first');

@@ -12,5 +12,7 @@ const MOVES: Readonly<Record<GapStatus, readonly GapStatus[]>> = {
   duplicate: ENDED,
 };
 
+/** Statuses that a ticket with this one may be given. */
 export const movesOf = (status: GapStatus): readonly GapStatus[] => MOVES[status];
+/** Whether nothing more is going to become of it, unless it is opened again. */
 export const isEnded = (status: GapStatus): boolean => MOVES[status] === ENDED;

@@ -2,6 +2,7 @@ import { hashedToken, resourceExhausted } from '@cortex/contracts';
 import type { GapReporterEvent } from '@cortex/contracts/gap';
 import { defineDecider } from '@cortex/eventstore';
 
+/** Asks whether a report is a new ticket. */
 export type GapReporterCommand = {
   type: 'AdmitGap';
   /** ISO 8601. */
@@ -18,6 +19,7 @@ interface Admitted {
   caller: string;
   at: string;
 }
+/** What was admitted of late. */
 export interface GapReporterState {
   /** Those of the last day, oldest first. */
   recent: readonly Admitted[];
@@ -25,6 +27,7 @@ export interface GapReporterState {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+/** New tickets of one caller; a person may have several. */
 export const NEW_PER_HOUR = 20;
 /** Somebody with more callers than that in a day is remembered in part: the repeat of an early report becomes a ticket of its own. */
 const REMEMBERED = 1_000;
