@@ -13,6 +13,8 @@ export interface NatsOptions extends ChildOptions {
   port?: number;
   /** Users and limits; host, port and folder above win over what it says. */
   configFile?: string;
+  /** The file names JetStream's folder, which is `dir`: only then does the server take a change of the file without a restart. */
+  storeInConfig?: boolean;
   /** Path of nats-server; found or fetched when missing. */
   binary?: string;
 }
@@ -23,8 +25,9 @@ export async function startNats(options: NatsOptions): Promise<Running & { url: 
   mkdirSync(options.dir, { recursive: true, mode: 0o700 });
   const portsDir = await mkdtemp(join(tmpdir(), 'cortex-nats-'));
   const argv = [
-    [binary, '--addr', '127.0.0.1', '--port', String(options.port || -1), '--jetstream'],
-    ['--store_dir', options.dir, '--ports_file_dir', portsDir],
+    [binary, '--addr', '127.0.0.1', '--port', String(options.port || -1)],
+    ['--ports_file_dir', portsDir],
+    options.storeInConfig ? [] : ['--jetstream', '--store_dir', options.dir],
     options.configFile === undefined ? [] : ['--config', options.configFile],
   ].flat();
   const from = sizeOf(options.logFile);

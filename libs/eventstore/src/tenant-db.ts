@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '@cortex/bus';
 import { assertToken } from '@cortex/contracts';
 import {
@@ -29,7 +30,41 @@ export function createPool(config: pg.PoolConfig, log: Log = () => {}): pg.Pool 
     pipeline: true,
   });
   pool.on('error', (error) => log('warn', 'a database connection broke', { error: error.message }));
+  if (typeof config.password === 'function') patientWithPasswords(pool);
   return pool;
+}
+
+const WRONG_PASSWORD = '28P01';
+const PATIENCE_MS = 10_000;
+
+/**
+ * In a rotation database and file change one after the other. Who needs a connection in between waits for the second instead
+ * of failing: the password is asked for anew at each try.
+ */
+function patientWithPasswords(pool: pg.Pool): void {
+  const connectOnce = pool.connect.bind(pool) as () => Promise<pg.PoolClient>;
+  const connect = async (): Promise<pg.PoolClient> => {
+    const until = performance.now() + PATIENCE_MS;
+    for (;;) {
+      try {
+        return await connectOnce();
+      } catch (error) {
+        if ((error as { code?: string }).code !== WRONG_PASSWORD || performance.now() > until || pool.ending)
+          throw error;
+        await sleep(200);
+      }
+    }
+  };
+  type Told = (error: Error | undefined, client: pg.PoolClient | undefined, release: unknown) => void;
+  // `pool.query` takes its connection by the form with a callback.
+  pool.connect = ((told?: Told) => {
+    if (!told) return connect();
+    connect().then(
+      (client) => told(undefined, client, (broken?: boolean) => client.release(broken)),
+      (error: Error) => told(error, undefined, () => undefined),
+    );
+    return undefined;
+  }) as typeof pool.connect;
 }
 
 /**

@@ -46,11 +46,12 @@ export const SharedVariables = z.object({
 });
 export type Environment = z.output<typeof SharedVariables>;
 
+/** The passwords are read anew each time, so that a connection made after a rotation shows the new one. */
 export interface ServiceCredentials {
   busUser: string;
-  busPassword: string;
-  databasePassword: string;
-  projectorPassword: string;
+  readonly busPassword: string;
+  readonly databasePassword: string;
+  readonly projectorPassword: string;
 }
 
 export interface ParsedConfig {
@@ -66,9 +67,7 @@ export function readConfig(
   env: NodeJS.ProcessEnv = process.env,
 ): ParsedConfig {
   const faults = new Set<string>();
-  // An empty variable is what compose files and charts make of an unset one.
-  const set = Object.entries(withSecretFiles(env)).filter(([, value]) => value !== undefined && value !== '');
-  const given = Object.fromEntries(set);
+  const given = setIn(env);
   const parse = <T extends z.ZodObject>(schema: T): z.output<T> | undefined => {
     const parsed = schema.safeParse(given);
     if (parsed.success) return parsed.data;
@@ -83,35 +82,57 @@ export function readConfig(
   const configs = definitions.map((definition) => parse(definition.config));
   const secrets = shared ? loadSecrets(shared.CORTEX_HOME) : null;
   const services = definitions.map(({ name }, i) => {
-    const credential = (variable: string, stored: string | undefined): string => {
-      // With several services in one process a variable could only hold one service's password.
-      const value = (definitions.length === 1 ? given[variable] : undefined) ?? stored;
-      if (value === undefined && shared) {
+    const schema = schemaOf(name);
+    // With several services in one process a variable could only hold one service's password.
+    const alone = definitions.length === 1;
+    const credential = (variable: string, storedIn: (secrets: Secrets) => unknown): (() => string) => {
+      const find = (variables: Variables, stored: Secrets | null) =>
+        ((alone ? variables[variable] : undefined) ?? (stored && storedIn(stored)) ?? undefined) as string | undefined;
+      let known = find(given, secrets);
+      if (known === undefined && shared) {
         const where = join(shared.CORTEX_HOME, 'config', 'secrets.json');
         faults.add(
           `${variable} of ${name} is missing, and ${secrets ? `${where} has none for it` : `there is no ${where}`}`,
         );
       }
-      return value ?? '';
+      return () => {
+        try {
+          known = find(setIn(env), shared ? loadSecrets(shared.CORTEX_HOME) : null) ?? known;
+        } catch {
+          // being written: what was known may still do
+        }
+        return known ?? '';
+      };
     };
-    const schema = schemaOf(name);
-    const roles = secrets?.database as Record<string, unknown> | undefined;
+    const role = (name: string) => (stored: Secrets) => (stored.database as Record<string, unknown>)[name];
+    const bus = credential('CORTEX_NATS_PASSWORD', (stored) => stored.bus[name]);
+    const database = credential('CORTEX_DATABASE_PASSWORD', role(schema));
+    const projector = credential('CORTEX_DATABASE_PROJECTOR_PASSWORD', role(`${schema}_projector`));
     return {
       config: configs[i] ?? {},
       credentials: {
-        busUser: (definitions.length === 1 ? shared?.CORTEX_NATS_USER : undefined) ?? name,
-        busPassword: credential('CORTEX_NATS_PASSWORD', secrets?.bus[name]),
-        databasePassword: credential('CORTEX_DATABASE_PASSWORD', roles?.[schema] as string | undefined),
-        projectorPassword: credential(
-          'CORTEX_DATABASE_PROJECTOR_PASSWORD',
-          roles?.[`${schema}_projector`] as string | undefined,
-        ),
+        busUser: (alone ? shared?.CORTEX_NATS_USER : undefined) ?? name,
+        get busPassword() {
+          return bus();
+        },
+        get databasePassword() {
+          return database();
+        },
+        get projectorPassword() {
+          return projector();
+        },
       },
     };
   });
   if (shared === undefined || faults.size > 0) throw configFault([...faults]);
   return { shared, secrets, services };
 }
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** An empty variable is what compose files and charts make of an unset one. */
+const setIn = (env: NodeJS.ProcessEnv): Variables =>
+  Object.fromEntries(Object.entries(withSecretFiles(env)).filter(([, value]) => value !== undefined && value !== ''));
 
 /** zod's own words begin with a capital and repeat "Invalid input"; a variable's value is never shown, it may be a secret. */
 const problemOf = (message: string): string =>

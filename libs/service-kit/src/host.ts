@@ -112,19 +112,19 @@ export class ServiceHost {
       servers: parts.shared.CORTEX_NATS_URL,
       tls: busTlsFiles(parts.shared),
       user: credentials.busUser,
-      pass: credentials.busPassword,
+      pass: () => credentials.busPassword,
       service: name,
       log: busLog(log),
     });
     const schema = schemaOf(name);
-    const database = (user: string, password: string) =>
+    const database = (user: string, password: () => string) =>
       databaseConfig(parts.shared.CORTEX_DATABASE_URL, name, { user, password });
-    const serving = database(schema, credentials.databasePassword);
+    const serving = database(schema, () => credentials.databasePassword);
     const pool = createPool(
       { ...serving, max: parts.shared.CORTEX_DATABASE_POOL, idleTimeoutMillis: 30_000 },
       busLog(log),
     );
-    const projector = database(`${schema}_projector`, credentials.projectorPassword);
+    const projector = database(`${schema}_projector`, () => credentials.projectorPassword);
     return new ServiceHost(definition, config, bus, pool, projector, log, parts.tracer(name), parts);
   }
 

@@ -49,10 +49,16 @@ export async function natsFixture(options: NatsFixtureOptions = {}): Promise<Nat
     ([...SERVICES, PROVISIONER] as BusUser[]).map((user): [BusUser, string] => [user, randomBytes(12).toString('hex')]),
   );
   const tls = options.tls && (await tlsFiles(dir, options.tls));
-  const writeConfig = () => writeFile(configFile, configOf(services, passwords, tls?.server), { mode: 0o600 });
+  const contained = inContainers() && !tls;
+  const data = join(dir, 'data');
+  const store = contained ? {} : { store_dir: data };
+  const writeConfig = () =>
+    writeFile(configFile, configOf(services, passwords, { store, tls: tls?.server }), { mode: 0o600 });
   await writeConfig();
   const start = (port: number) =>
-    (inContainers() && !tls ? natsContainer : startNats)({ dir: join(dir, 'data'), port, configFile });
+    contained
+      ? natsContainer({ dir: data, port, configFile })
+      : startNats({ dir: data, port, configFile, storeInConfig: true });
   const buses: Bus[] = [];
 
   let server = undefined as unknown as Awaited<ReturnType<typeof start>>;
@@ -120,7 +126,7 @@ async function tlsFiles(dir: string, { ca, cert, key, client }: NonNullable<Nats
 function configOf(
   services: readonly Provisionable[],
   passwords: ReadonlyMap<BusUser, string>,
-  tls: object | undefined,
+  parts: { store: object; tls: object | undefined },
 ): string {
   const users = [...passwords].map(([user, password]) => {
     const definition = services.find(({ name }) => name === user);
@@ -131,6 +137,6 @@ function configOf(
     return { user, password, permissions };
   });
   // JSON is what the server's own format reads too. Nobody needs a test's data after a power cut.
-  const secured = tls ? `tls: ${JSON.stringify(tls)}\n` : '';
-  return `max_payload: 1MB\njetstream {}\n${secured}authorization { users: ${JSON.stringify(users)} }\n`;
+  const secured = parts.tls ? `tls: ${JSON.stringify(parts.tls)}\n` : '';
+  return `max_payload: 1MB\njetstream: ${JSON.stringify(parts.store)}\n${secured}authorization { users: ${JSON.stringify(users)} }\n`;
 }

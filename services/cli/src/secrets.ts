@@ -41,6 +41,17 @@ export async function ensureSecrets(home: Home): Promise<Secrets> {
   return secrets;
 }
 
+/**
+ * Other passwords for all users of the bus and all roles of the database, in place of those that this home has; its keys, which
+ * tokens and sealed values were made with, stay, and so does the administrator of the database. They count from the moment that
+ * bus and database have them too.
+ */
+export async function rotatePasswords(home: Home): Promise<Secrets> {
+  const { bus: _, database, ...kept } = readSecrets(home);
+  writeJson(home.secrets, { ...kept, database: { admin: database.admin } });
+  return ensureSecrets(home);
+}
+
 /** The secrets of a home that was up before. */
 export function readSecrets(home: Home): Secrets {
   const secrets = readJson<Secrets>(home.secrets);

@@ -2,8 +2,10 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '@cortex/service-kit/config';
+import type { Secrets } from '@cortex/service-kit';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { SECRET_READERS } from '../deploy/secrets.js';
+import { identityOf } from '../identity.js';
 import { loadServices } from '../services.js';
 import { secrets } from './secrets.js';
 
@@ -12,7 +14,7 @@ beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), 'cortex-secrets-'))));
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 const out = (...path: string[]): string => join(dir, 'out', ...path);
-const write = (flags: { with?: string; owner?: string } = {}) =>
+const write = (flags: { with?: string; owner?: string; rotate?: boolean } = {}) =>
   secrets({ home: join(dir, 'home'), out: out(), ...flags });
 const everything = (): Record<string, string> =>
   Object.fromEntries(
@@ -36,6 +38,40 @@ describe('cortex secrets', () => {
     rmSync(out('ticket'), { recursive: true });
     await write();
     expect(everything()).toEqual(before);
+  });
+
+  it('changes the passwords of bus and database in a rotation, on both sides, and no key', async () => {
+    await write();
+    const before = everything();
+    await write({ rotate: true });
+    const after = everything();
+    const changed = Object.keys(before).filter((path) => before[path] !== after[path]);
+    const names = [...new Set(changed.map((path) => String(path.split('/')[1])))];
+    expect(names.toSorted()).toEqual([
+      'CORTEX_DATABASE_PASSWORD',
+      'CORTEX_DATABASE_PROJECTOR_PASSWORD',
+      'CORTEX_NATS_PASSWORD',
+      'passwords.conf',
+      'provision.json',
+    ]);
+    expect(after['nats/passwords.conf']).toContain(after['ticket/CORTEX_NATS_PASSWORD']);
+    const of = (text = '{}') => (JSON.parse(text) as Secrets).database;
+    expect(of(after['provision/provision.json'])['ticket']).toBe(after['ticket/CORTEX_DATABASE_PASSWORD']);
+    expect(of(after['provision/provision.json']).admin).toEqual(of(before['provision/provision.json']).admin);
+    await write();
+    expect(everything()).toEqual(after);
+  });
+
+  it('changes them for a home alone, which has to be down', async () => {
+    const home = join(dir, 'home');
+    await write();
+    const before = readFileSync(join(home, 'config', 'secrets.json'), 'utf8');
+    await secrets({ home, rotate: true });
+    expect(readFileSync(join(home, 'config', 'secrets.json'), 'utf8')).not.toBe(before);
+    mkdirSync(join(home, 'run'), { recursive: true });
+    writeFileSync(join(home, 'run', 'up.json'), JSON.stringify({ supervisor: identityOf(process.pid) }));
+    await expect(secrets({ home, rotate: true })).rejects.toThrow('is running; end it first: cortex down');
+    await expect(secrets({ home })).rejects.toThrow('--out is missing');
   });
 
   it('gives a service all that it needs to know of bus and database', async () => {

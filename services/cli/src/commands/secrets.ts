@@ -4,24 +4,37 @@ import { secretFolders, type SecretFolders } from '../deploy/secrets.js';
 import { CliError, EXIT, messageOf } from '../exit.js';
 import { homeOf, openHome, writePrivate } from '../home.js';
 import { tell } from '../output.js';
-import { ensureSecrets } from '../secrets.js';
+import { ensureSecrets, rotatePasswords } from '../secrets.js';
+import { runningState } from '../up/state.js';
 
 interface Flags {
   home?: string;
-  out: string;
+  out?: string;
   owner?: string;
   with?: string;
+  rotate?: boolean;
 }
 
-/** `cortex secrets`: makes what is missing of the home's secrets, and a folder for each container that reads some. */
+/**
+ * `cortex secrets`: makes what is missing of the home's secrets, and a folder for each container that reads some. With `rotate`
+ * the passwords of bus and database are new ones.
+ */
 export async function secrets(flags: Flags): Promise<void> {
   const owner = flags.owner === undefined ? undefined : userId(flags.owner);
   const home = homeOf(flags.home);
   openHome(home);
-  const folders = merged(secretFolders(await ensureSecrets(home)), flags.with === undefined ? {} : given(flags.with));
+  const { out } = flags;
+  if (out === undefined && !flags.rotate)
+    throw new CliError('--out is missing; name the folder of the folders', EXIT.usage);
+  // Its servers would go on with the old ones.
+  if (flags.rotate && runningState(home))
+    throw new CliError(`home ${home.dir} is running; end it first: cortex down`, EXIT.failed);
+  const made = flags.rotate ? await rotatePasswords(home) : await ensureSecrets(home);
+  if (out === undefined) return tell(`made new passwords in ${home.secrets}; they count from the next start`);
+  const folders = merged(secretFolders(made), flags.with === undefined ? {} : given(flags.with));
   try {
     for (const [reader, files] of Object.entries(folders)) {
-      const folder = join(flags.out, reader);
+      const folder = join(out, reader);
       mkdirSync(folder, { recursive: true });
       // Entered by its reader; the files are what nobody else reads.
       chmodSync(folder, 0o755);
@@ -35,9 +48,9 @@ export async function secrets(flags: Flags): Promise<void> {
     // Whoever runs the command line beside the services reads and writes the home.
     if (owner !== undefined) chownTree(home.dir, owner);
   } catch (error) {
-    throw new CliError(`--out ${flags.out} cannot be written (${messageOf(error)})`, EXIT.failed, { cause: error });
+    throw new CliError(`--out ${out} cannot be written (${messageOf(error)})`, EXIT.failed, { cause: error });
   }
-  tell(`wrote the secrets of ${Object.keys(folders).join(', ')} to ${flags.out}`);
+  tell(`wrote the secrets of ${Object.keys(folders).join(', ')} to ${out}`);
 }
 
 /** Servers that run under a user of their own image; nobody else has their folder. */

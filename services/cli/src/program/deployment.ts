@@ -23,9 +23,10 @@ export function deployment(cortex: Command, command: Make, json: With): void {
     .action(async (names) => (await import('../commands/serve.js')).serve(names));
 
   command(cortex, 'secrets', 'make the secrets of an installation, and a folder of them for each of its containers')
-    .requiredOption('--out <dir>', 'where the folders are')
+    .option('--out <dir>', 'where the folders are')
     .option('--owner <uid>', 'user that the files are given to')
     .option('--with <dir>', 'secrets of your own: a folder per service, in it a file per variable')
+    .option('--rotate', 'new passwords for bus and database; without --out for a home that is down')
     .action(async (flags) => (await import('../commands/secrets.js')).secrets(flags));
 
   command(cortex, 'issuer', 'run the development issuer alone, beside services that run elsewhere')
