@@ -1,8 +1,8 @@
-import { UriTemplate } from '@modelcontextprotocol/server';
 import { ownScheme } from '../federation/declarations.js';
 import { wantsPerson } from '../federation/reach.js';
 import type { FederatedCatalog, FederatedPrompt, FederatedResource, FederatedTemplate } from '../federation/types.js';
 import type { CallerContext } from '../seams.js';
+import { type Pattern, patternFrom } from './template-pattern.js';
 import type { Json } from './types.js';
 
 /** Anything of a backend that is no tool. */
@@ -57,26 +57,10 @@ export function resourceOf(catalog: FederatedCatalog, uri: string): FederatedRes
 export const referredTo = (catalog: FederatedCatalog, uri: string): FederatedResource | FederatedTemplate | undefined =>
   catalog.templates.find(({ uriTemplate }) => uriTemplate === uri) ?? resourceOf(catalog, uri);
 
-interface Pattern {
-  /** Characters of its literal parts. */
-  readonly literal: number;
-  fits(uri: string): boolean;
-}
 const patterns = new WeakMap<FederatedTemplate, Pattern>();
 
 function patternOf(template: FederatedTemplate): Pattern {
   let pattern = patterns.get(template);
   if (pattern === undefined) patterns.set(template, (pattern = patternFrom(template.uriTemplate)));
   return pattern;
-}
-
-function patternFrom(text: string): Pattern {
-  const literal = text.replace(/\{[^}]*\}/g, '').length;
-  try {
-    const parsed = new UriTemplate(text);
-    return { literal, fits: (uri) => parsed.match(uri) !== null };
-  } catch {
-    // It is listed as its backend wrote it, and no URI is one of it.
-    return { literal, fits: () => false };
-  }
 }
