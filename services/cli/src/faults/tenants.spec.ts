@@ -156,9 +156,11 @@ async function populated(workspace: string, spent: number): Promise<Side> {
   });
   const agent = opened.token;
   const within = { workspace_id: workspace };
-  // The edge hears of a new member a moment after it was told.
+  // The edge hears of a new member and of a rule a moment after they were told.
   await eventually(() => done(person, 'list_tickets', within));
-  const ticket = await done(person, 'create_ticket', { ...within, title: canary, description: canary });
+  const ticket = await eventually(() =>
+    done(person, 'create_ticket', { ...within, title: canary, description: canary }),
+  );
   const fact = await done(agent, 'propose_fact', {
     ...within,
     domain: 'plans',

@@ -155,6 +155,7 @@ describe('T02 whoever has the signing key', () => {
 describe('T01 T02 a forged session token', () => {
   const b64 = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const bodyOf = (token: string) => token.split('.')[1]!;
+  const NO_ACCESS_TOKEN = 'the typ of the token says that it is no access token';
   const FORGED: [name: string, reason: string, make: () => string | Promise<string>][] = [
     [
       'by a stranger under a known key id',
@@ -210,15 +211,15 @@ describe('T01 T02 a forged session token', () => {
         return `${head}.${b64({ ...claims, sid: 's2' })}.${signature}`;
       },
     ],
-    ['typed as another JWT', 'the token is no signed JWT', () => tokenOf('s1', {}, { typ: 'JWT' })],
-    ['typed as none', 'the token is no signed JWT', () => tokenOf('s1', {}, { typ: undefined })],
+    ['typed as another JWT', NO_ACCESS_TOKEN, () => tokenOf('s1', {}, { typ: 'JWT' })],
+    ['typed as none', NO_ACCESS_TOKEN, () => tokenOf('s1', {}, { typ: undefined })],
     [
       'for another server',
       'the audience of the token is not this server',
       () => tokenOf('s1', { aud: 'http://x/mcp' }),
     ],
     ['that has expired', 'the token has expired', () => tokenOf('s1', { exp: 1 })],
-    ['without a session', 'the token is no signed JWT', () => tokenOf('s1', { sid: undefined })],
+    ['without a session', 'the token names no session', () => tokenOf('s1', { sid: undefined })],
     ['without an id', 'the token has no jti', () => tokenOf('s1', { jti: undefined })],
     ['of an unknown kind', 'the token is no signed JWT', () => tokenOf('s1', { kind: 'person' })],
     ['with groups that are no list', 'the token is no signed JWT', () => tokenOf('s1', { groups: 'cortex-core' })],
