@@ -1,5 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type EdgeFixture, startEdge } from '../testing/edge-fixture.js';
+import { PurgeRoute } from './purge-route.js';
 
 const SECRET = 'of the timer';
 const ADMIN = 'of the operators';
@@ -26,6 +28,13 @@ describe('the purge of the audit trail', () => {
       status: 401,
       body: { error: 'Unauthorized' },
     });
+  });
+
+  it.each(['', 'undefined', SECRET])('is for nobody where no secret was set: %j', async (given) => {
+    const nobody = { bus: undefined as never, instances: undefined as never, log: undefined as never };
+    const route = new PurgeRoute({ ...nobody, secret: undefined, failuresPerMinute: 9, clientIp: () => '127.0.0.1' });
+    const req = { method: 'POST', url: '/api/cron/purge-audit', headers: { 'x-cron-secret': given } };
+    expect(await route.answer(req as unknown as IncomingMessage)).toMatchObject({ status: 401 });
   });
 
   it('opens no route of operators with the secret of the timer', async () => {
