@@ -77,8 +77,7 @@ export class EventLog {
    */
   follow(session: string, stream: string, heard: (event: Heard) => void, missed: () => void): () => void {
     const subscription = this.bus.subscribe(subjects.sse(session, stream), (message) => {
-      // A server sends a stored message wherever its reader wants it: such a copy was not published here (threat T81).
-      const event = message.headers?.has('Nats-Stream') ? null : read(message);
+      const event = read(message);
       if (event) heard({ ...event, data: message.headers?.has(BLOB) ? undefined : Buffer.from(message.data) });
     });
     const offStatus = this.bus.onStatus((up) => up && missed());
