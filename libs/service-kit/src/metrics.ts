@@ -17,6 +17,12 @@ const within = (ms: number, work: Promise<void>): Promise<void> => {
 export class Metrics {
   readonly registry = new Registry();
 
+  /** One of a service's own, by a name that begins with `cortex_`. The same name again is the same counter. */
+  counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
+    const known = this.registry.getSingleMetric(name) as Counter<Label> | undefined;
+    return known ?? new Counter({ name, help, labelNames, registers: [this.registry] });
+  }
+
   readonly calls = new Counter({
     name: 'cortex_calls_total',
     help: 'Calls answered, by outcome: ok, or the kind of the error',

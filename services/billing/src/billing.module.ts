@@ -8,6 +8,7 @@ import { setBudget } from './commands/set-budget.js';
 import { config } from './config.js';
 import { CostImport } from './costlog/cost-import.js';
 import { Pruning } from './costlog/pruning.js';
+import { BillingMetrics } from './metrics.js';
 import { Prices } from './prices/prices.js';
 import { budgets } from './projections/budgets.projection.js';
 import { costEntries } from './projections/cost-entries.projection.js';
@@ -28,7 +29,7 @@ export const billingService = defineService({
   projections: [costEntries, budgets, overspends, whose.sessions, whose.memberships],
   reactors: [budgetWatch, budgetWarning],
   migrations,
-  providers: [Prices, BudgetFile, Pruning, CostImport],
+  providers: [BillingMetrics, Prices, BudgetFile, Pruning, CostImport],
 });
 
 @Module({ imports: [ServiceKit.forService(billingService)] })

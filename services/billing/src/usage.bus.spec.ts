@@ -46,6 +46,30 @@ describe('a usage record', () => {
     });
   });
 
+  it('is metered once, under the name of its model in the table of prices, and under few names whatever is reported', async () => {
+    const { session } = await fresh();
+    const metered = async (): Promise<string[]> => {
+      const text = await billing.app.host.metrics.registry.metrics();
+      return text.split('\n').filter((line) => /^cortex_(spent|tokens|unpriced)/.test(line));
+    };
+    const before = await metered();
+    const tokens = { input_tokens: 1_000_000, output_tokens: 100 };
+    const usage = { key: 'm', model: 'claude-haiku-4-5-20251001', ...tokens };
+    await billing.use(session, usage);
+    await billing.use(session, usage);
+    for (const n of [1, 2, 3]) await billing.use(session, { key: `m${n}`, model: `made-up-${n}`, ...tokens });
+    const added = (await metered()).filter((line) => !before.includes(line));
+    expect(added.filter((line) => line.includes('claude-haiku-4-5'))).toEqual([
+      'cortex_spent_usd_total{model="claude-haiku-4-5",mode="api",source="estimate",place="workspace"} 1.0005',
+      'cortex_tokens_total{model="claude-haiku-4-5",kind="input",place="workspace"} 1000000',
+      'cortex_tokens_total{model="claude-haiku-4-5",kind="output",place="workspace"} 100',
+    ]);
+    expect(added.join()).not.toContain('made-up');
+    expect(added.find((line) => line.startsWith('cortex_unpriced_total'))).toBe(
+      'cortex_unpriced_total{model="other"} 3',
+    );
+  });
+
   it('that brings its cost keeps it, to the micro-dollar, as what the provider reported', async () => {
     const { session, project } = await fresh();
     const usage = { key: 'k', model: 'unheard-of', cost_usd: 0.12345678, mode: 'plan' };

@@ -3,6 +3,7 @@ import type { BillingMode, CostEvent, CostSource } from '@cortex/contracts/cost'
 import type { ToolContext } from '@cortex/service-kit';
 import { findSession } from '@cortex/service-kit/whose';
 import { budgetNotes } from '../budget/budget-use.js';
+import { BillingMetrics } from '../metrics.js';
 import { roundUsd, toUsd } from '../money.js';
 import { costMicros, type Tokens } from '../prices/price-table.js';
 import { Prices } from '../prices/prices.js';
@@ -72,7 +73,11 @@ export async function recordSpending(ctx: ToolContext, spending: Spending, field
   };
   const id = costId(session_id, key);
   const options = { workspace: session.workspace === NO_WORKSPACE ? null : session.workspace };
-  const { seq } = await ctx.execute(cost, id, { type: 'RecordCost', entry }, options);
+  const { seq, events } = await ctx.execute(cost, id, { type: 'RecordCost', entry }, options);
+  if (events.length > 0) {
+    const name = entry.model === null ? undefined : ctx.get(Prices).nameOf(entry.provider, entry.model);
+    ctx.get(BillingMetrics).recorded(entry, name, options.workspace !== null);
+  }
   // Of two at once one has lost, and says so.
   const { state } = await ctx.load(cost, id, options);
   if (state.status === 'none') throw new Error(`cost ${id} is gone from the log`);

@@ -38,11 +38,19 @@ const begins = (name: string, prefix: string): boolean =>
  * The price of the longest beginning of the model's name, without regard to case. A provider that is not told may stand
  * before the name (`openai/gpt-4.1`), else every provider is looked through. Undefined where none fits.
  */
-export function priceOf(table: PriceTable, provider: string | null, model: string): ModelPrice | undefined {
+export const priceOf = (table: PriceTable, provider: string | null, model: string): ModelPrice | undefined =>
+  entryOf(table, provider, model)?.[1];
+
+/** The same with the beginning that fits, as it stands in the table. */
+export function entryOf(
+  table: PriceTable,
+  provider: string | null,
+  model: string,
+): [name: string, price: ModelPrice] | undefined {
   const name = model.toLowerCase();
   const slash = name.indexOf('/');
   if (provider === null && slash > 0) {
-    const known = priceOf(table, name.slice(0, slash), name.slice(slash + 1));
+    const known = entryOf(table, name.slice(0, slash), name.slice(slash + 1));
     if (known) return known;
   }
   const wanted = provider?.toLowerCase();
@@ -50,7 +58,7 @@ export function priceOf(table: PriceTable, provider: string | null, model: strin
   const fitting = lists.flatMap(([, models]) =>
     Object.entries(models).filter(([prefix]) => begins(name, prefix.toLowerCase())),
   );
-  return fitting.toSorted(([a], [b]) => b.length - a.length)[0]?.[1];
+  return fitting.toSorted(([a], [b]) => b.length - a.length)[0];
 }
 
 const MILLION = 1_000_000n;

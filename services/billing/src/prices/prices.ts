@@ -4,7 +4,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { parseConfig, readText } from '../adapters/config-file.js';
 import type { Config } from '../config.js';
-import { merged, priceOf, PriceTable, type ModelPrice } from './price-table.js';
+import { entryOf, merged, priceOf, PriceTable, type ModelPrice } from './price-table.js';
 import { PUBLISHED } from './published.js';
 
 /**
@@ -29,6 +29,11 @@ export class Prices {
   of(provider: string | null, model: string): ModelPrice | undefined {
     this.#refresh();
     return priceOf(this.#table, provider, model);
+  }
+
+  /** Under which name of the table the model stands, undefined for one without a price: of these names there are few. */
+  nameOf(provider: string | null, model: string): string | undefined {
+    return entryOf(this.#table, provider, model)?.[0];
   }
 
   #refresh(): void {

@@ -5,7 +5,7 @@ export interface Panel {
   title: string;
   /** What it tells, for whoever meets it at night. */
   says: string;
-  unit: 's' | 'reqps' | 'short' | 'percentunit' | 'bytes';
+  unit: 's' | 'reqps' | 'short' | 'percentunit' | 'bytes' | 'currencyUSD';
   /** PromQL and the legend of its series. */
   queries: readonly [query: string, legend: string][];
 }
@@ -252,6 +252,65 @@ export const DASHBOARDS: readonly Dashboard[] = [
           [`sum by (service) (increase(cortex_messages_dropped_total${RATE}))`, '{{service}} foreign messages'],
           [`sum(increase(gw_audit_dropped_total${RATE}))`, 'records'],
           ['sum(gw_audit_lines_dropped)', 'lines of the audit trail'],
+        ],
+      },
+    ],
+  },
+  {
+    file: 'costs',
+    title: 'Cortex: costs',
+    panels: [
+      {
+        title: 'Spending per hour, by model',
+        says: 'US dollars per hour that were recorded. Models without a price are other.',
+        unit: 'currencyUSD',
+        queries: [[`sum by (model) (rate(cortex_spent_usd_total${RATE})) * 3600`, '{{model}}']],
+      },
+      {
+        title: 'Spending of the last 24 hours',
+        says: 'US dollars, by how they are paid: api by use, plan by a subscription. cost_query has the exact sums.',
+        unit: 'currencyUSD',
+        queries: [['sum by (mode) (increase(cortex_spent_usd_total[24h]))', '{{mode}}']],
+      },
+      {
+        title: 'Reported or estimated',
+        says: 'gateway is what a provider reported, estimate is made of tokens and prices.',
+        unit: 'currencyUSD',
+        queries: [[`sum by (source) (rate(cortex_spent_usd_total${RATE})) * 3600`, '{{source}}']],
+      },
+      {
+        title: 'In a workspace or in none',
+        says: 'Tokens per second.',
+        unit: 'short',
+        queries: [[`sum by (place) (rate(cortex_tokens_total${RATE}))`, '{{place}}']],
+      },
+      {
+        title: 'Tokens, by kind',
+        says: 'Per second; what is read from the cache of a model is cheap.',
+        unit: 'short',
+        queries: [[`sum by (kind) (rate(cortex_tokens_total${RATE}))`, '{{kind}}']],
+      },
+      {
+        title: 'Tokens, by model',
+        says: 'Per second, all kinds together.',
+        unit: 'short',
+        queries: [[`sum by (model) (rate(cortex_tokens_total${RATE}))`, '{{model}}']],
+      },
+      {
+        title: 'Records without a price',
+        says: 'Their cost is unknown: put the model into config/prices.json.',
+        unit: 'short',
+        queries: [[`sum by (model) (increase(cortex_unpriced_total${RATE}))`, '{{model}}']],
+      },
+      {
+        title: 'Reports of spending',
+        says: 'Commands that billing answered, by outcome.',
+        unit: 'reqps',
+        queries: [
+          [
+            `sum by (name, outcome) (rate(cortex_calls_total{service="billing", kind="cmd"}${RATE}))`,
+            '{{name}} {{outcome}}',
+          ],
         ],
       },
     ],

@@ -1,5 +1,6 @@
 import { globSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
+import { BillingMetrics } from '@cortex/billing/metrics';
 import { EdgeMetrics } from '@cortex/mcp-edge/metrics';
 import { Metrics } from '@cortex/service-kit';
 import { describe, expect, it } from '@jest/globals';
@@ -14,6 +15,7 @@ const GIVEN = ['le', 'instance', 'job'];
 function exported(): Map<string, readonly string[]> {
   const metrics = new Metrics();
   new EdgeMetrics(metrics);
+  new BillingMetrics({ metrics });
   metrics.watchProcess();
   const known = metrics.registry.getMetricsAsArray() as unknown as {
     name: string;
