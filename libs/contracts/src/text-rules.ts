@@ -35,9 +35,13 @@ const LOOKALIKES: ReadonlyMap<string, string> = new Map(
     .map((pair) => [pair.charAt(0), pair.charAt(1)]),
 );
 
+/** Arabic words of one character: NFKC makes up to 18 letters of each, none of them Latin, and a text of them would take seconds to read. */
+const WORD_LIGATURES = /[\uFDF0-\uFDFC]+/g;
+
 /** As a reader takes it: compatible forms made one, nothing that shows nothing, look-alikes as what they look like, single blanks. */
 function asRead(text: string): string {
   return text
+    .replace(WORD_LIGATURES, ' ')
     .normalize('NFKC')
     .replace(new RegExp(INVISIBLE, 'gu'), '')
     .replace(/[^\p{ASCII}]/gu, (letter) => LOOKALIKES.get(letter.toLowerCase()) ?? letter)
