@@ -17,7 +17,9 @@ beforeAll(async () => {
     away: await testBackend(),
   };
   await backends.away.shut();
-  edge = await startEdge({ beside: [], env: backendEnv(backends) });
+  // Of an operator's name only the words are shown.
+  const env = { ...backendEnv(backends), CORTEX_SERVER_NAME: 'cortex-gateway `#_<' };
+  edge = await startEdge({ beside: [], env });
   await eventually(() => edge.edge.federation.complete);
   token = await edge.token({ scope: 'mcp:docs:read', pool: 'blue', metadata: { role: 'dev`\n# Forged' } });
 });
