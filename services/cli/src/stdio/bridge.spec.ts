@@ -13,6 +13,7 @@ describe('a line of the client', () => {
 
   it.each([
     ['42', undefined],
+    ['[]', undefined],
     ['{"jsonrpc":"2.0","id":null,"method":"ping"}', undefined],
     ['{"jsonrpc":"2.0","id":7}', 7],
     ['{"jsonrpc":"2.0","id":1.5,"method":"ping"}', undefined],

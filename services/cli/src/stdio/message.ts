@@ -21,6 +21,8 @@ const isId = (value: unknown): value is RpcId => typeof value === 'string' || Nu
 
 /** What a message is. Nothing is judged that the gateway judges: it has to be possible to ask it, no more. */
 export function readMessage(message: unknown): ClientMessage {
+  // Of which no answer could come: it holds nothing that could have one.
+  if (Array.isArray(message) && message.length === 0) return invalid(undefined, 'The batch is empty; send a message');
   if (Array.isArray(message))
     return { kind: 'batch', ids: message.flatMap((one) => (isObject(one) && isId(one['id']) ? [one['id']] : [])) };
   if (!isObject(message)) return invalid(undefined, 'The line holds no JSON-RPC message');
