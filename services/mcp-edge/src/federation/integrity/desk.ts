@@ -164,8 +164,21 @@ export class IntegrityDesk {
     this.#assertDecidable();
     this.#assertFileBelieved();
     const { integrity, federation } = this.options;
-    if (!federation.shelves.has(backend)) throw notFound('backend', 'is not configured', 'name one of CORTEX_BACKENDS');
+    const shelf = federation.shelves.get(backend);
+    if (shelf === undefined) throw notFound('backend', 'is not configured', 'name one of CORTEX_BACKENDS');
+    await federation.refresh(backend);
+    // Whatever it says when it comes back would be the first that is seen of it, and approved by that.
+    if (shelf.healthy !== true)
+      throw failedPrecondition(
+        'backend',
+        `does not answer (${shelf.problem}), so there is nothing to begin anew with`,
+        'have it answer, and look at what it declares',
+        { reason: 'invalid_state' },
+      );
+    const { declared } = shelf;
     await integrity.startOver(backend, by);
+    // What it declared then, and not what it says to the next question.
+    await integrity.review(shelf.backend, declared);
     await federation.refresh(backend);
     return this.#decided({ startedOver: backend });
   }

@@ -267,6 +267,38 @@ describe('a log that cannot be read or believed', () => {
     expect(Object.keys(await listed())).toEqual(['echo', 'save']);
   });
 
+  it('does not begin anew with a backend that is away: what it says when it comes back is compared with what was approved (T20)', async () => {
+    const again = { action: 'start_over', backend: id };
+    await demo.shut();
+    // Whether anybody noticed yet or not.
+    for (let n = 0; n < 2; n++)
+      expect(await operator(edge, 'POST', 'tool-integrity', again)).toMatchObject({
+        status: 409,
+        body: { message: expect.stringMatching(/^backend does not answer \(.*\), so there is nothing to begin anew/) },
+      });
+    demo.tools = [EVIL, SAVE];
+    await demo.open();
+    await refresh();
+    expect(await held()).toMatchObject([{ tool: `${id}/echo`, reasons: expect.arrayContaining(['mutated']) }]);
+    expect(Object.keys(await listed())).toEqual(['save']);
+    demo.tools = [ECHO, SAVE];
+    await refresh();
+    expect(Object.keys(await listed())).toEqual(['echo', 'save']);
+  });
+
+  it('begins anew with what the backend declared when it was asked to, and holds what it says to the next question (T20)', async () => {
+    const texts = [EVIL.description, ECHO.description];
+    demo.answers['list_tools'] = () => ({ tools: [{ ...EVIL, description: texts.shift() ?? ECHO.description }, SAVE] });
+    expect(await operator(edge, 'POST', 'tool-integrity', { action: 'start_over', backend: id })).toMatchObject({
+      status: 200,
+      body: { quarantined: [`${id}/echo`] },
+    });
+    demo.tools = [EVIL, SAVE];
+    demo.answers['list_tools'] = () => ({ tools: demo.tools });
+    await refresh();
+    expect(Object.keys(await listed())).toEqual(['echo', 'save']);
+  });
+
   it('does not take what is declared now for the baseline when the log has lost what was approved (T20)', async () => {
     await eventually(() => edge.edge.desk.history(`${id}/echo`).then(({ definitions }) => definitions.length === 1));
     await edge[Symbol.asyncDispose]();

@@ -9,7 +9,7 @@ import { type CatalogState, keyOf, type Policy, type Sign } from './catalog-stat
 import { observe, type Observed } from './fingerprint.js';
 import { reviewItem } from './review-item.js';
 import { Distrust, type Doubt } from './distrust.js';
-import { distrust, type Keys, restartSeal, sealOf } from './seal.js';
+import { distrust, type Keys, restartSeal, sealOf, type Signing } from './seal.js';
 import { offered, withheldAll } from './serve.js';
 
 export interface IntegrityOptions {
@@ -25,6 +25,14 @@ export interface IntegrityOptions {
   readonly changed: () => void;
   readonly log: EdgeLog;
 }
+
+/** How to get approvals that can be believed again, by who can approve. */
+const ANEW: Readonly<Record<Signing, (backend: string) => string>> = {
+  none: (backend) => `begin anew: cortex tools start-over ${backend} --yes`,
+  'self-signed': (backend) =>
+    `upload the last baseline that was signed with this key, or begin anew: cortex tools start-over ${backend} --yes`,
+  operator: () => 'begin anew: upload a signed baseline',
+};
 
 /** First on every line, so that one search shows a change and what was decided about it. */
 export const TAG = '[cortex/tool-integrity]';
@@ -145,8 +153,7 @@ export class Integrity {
     if (broken !== undefined) throw new Distrust(broken.why, broken.fix, state);
     if (unknown !== undefined)
       throw new Distrust(`${unknown.type} was written by a newer release`, 'upgrade this one', state);
-    const anew = keys.signing === 'operator' ? 'upload a signed baseline' : `cortex tools start-over ${backend} --yes`;
-    const fix = `restore the log, or begin anew: ${anew}`;
+    const fix = `restore the log, or ${ANEW[keys.signing](backend)}`;
     if (seq === 0 && (await wasKnown(backend))) throw new Distrust('the log has lost what was approved', fix, state);
     const why = distrust(backend, state, keys);
     if (why !== undefined) throw new Distrust(why, fix, state);
