@@ -56,10 +56,12 @@ export class Resumption {
     const live = here();
     const newest = live ? { n: live.n, last: false } : await log.newest(session.id, stream);
     // In the language of event streams: nothing will come, do not ask again. A stream that ends would be asked for for ever.
-    if (newest === null || n > newest.n || (newest.last && n === newest.n)) {
+    if (newest === null || (newest.last && n >= newest.n) || (live && n > newest.n)) {
       core.answer.empty(exchange, 204);
       return 'failed';
     }
+    // An event is sent before it is kept: of a process that was killed in between, the client knows more than the log.
+    const from = { stream, n: Math.min(n, newest.n) };
     const key = `${session.id}.${stream}`;
     const before = this.#resumed.get(key);
     const connection = connections.open(exchange, 'resumed', before?.connection);
@@ -70,7 +72,7 @@ export class Resumption {
     before?.replay.end();
     const polls = session.protocol_version === POLLING;
     if (polls) connection.prime(eventId(position), settings.CORTEX_SSE_RETRY_MS);
-    const replay = new Replay(log, connection, session.id, position, this.parts.streams, tell);
+    const replay = new Replay(log, connection, session.id, from, this.parts.streams, tell);
     this.#resumed.set(key, { replay, connection });
     const polled = polls ? endAfter(connection, settings) : undefined;
     connection.onClose(() => {
