@@ -135,7 +135,7 @@ describe('another process than the one that began a stream', () => {
   it('P05 says so too to a client that was told more than was kept when its process was killed', async () => {
     const session = await calls.open(raw);
     const log = new EventLog(await edge.nats.busAs('mcp-edge'));
-    const stream = 'b0123456789abcdef';
+    const stream = 'a1123456789abcdef';
     const call = { owner: 'killed', id: 7, method: 'tools/call' };
     await log.append(session, stream, { n: 0, data: Buffer.alloc(0), last: false, call });
     const again = await listen(raw, session, `${stream}-2`);
