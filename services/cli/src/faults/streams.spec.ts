@@ -42,6 +42,9 @@ it('P05 P12 a client comes back for a call whose process was killed, has what wa
   call.progress(2);
   const stream = await call.stream;
   await eventually(() => progressOf(stream).length === 2);
+  // Whoever comes back is given what is kept: an event is sent a moment before it is.
+  const kept = await listen(client, session, stream.ids[0]);
+  await eventually(() => progressOf(kept).length === 2);
   await cortex.kill('services');
   const again = await listen(client, session, stream.ids[1]);
   await eventually(() => again.ended, DEAD_MS);
