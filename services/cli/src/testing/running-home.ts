@@ -35,6 +35,9 @@ export async function runningHome(options: EdgeOptions = {}): Promise<RunningHom
   for (const folder of ['config', 'run']) mkdirSync(`${dir}/${folder}`);
   const secrets = await ensureSecrets(home);
   secrets.bus[PROVISIONER] = edge.nats.passwordOf(PROVISIONER);
+  // The roles are those of all specs of this server: a command that provisions must leave them their passwords.
+  const { admin: _, ...roles } = secrets.database;
+  for (const role of Object.keys(roles)) secrets.database[role] = edge.postgres.passwordOf(role);
   secrets.admin_secret = edge.edge.settings.adminSecret ?? secrets.admin_secret;
   writeJson(home.secrets, secrets);
   const port = Number(new URL(edge.origin).port);
