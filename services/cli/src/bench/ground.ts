@@ -65,7 +65,8 @@ export const asProvisioner = ({ nats, secrets }: Ground) => ({
   pass: secrets.bus[PROVISIONER] ?? '',
 });
 
-async function plan(nats_url: string, database_url: string): Promise<UpState> {
+/** An installation of this process on free ports of its own. */
+export async function plan(nats_url: string, database_url: string): Promise<UpState> {
   const [open, issuer, webhooks, devices] = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
   const endpoint = `http://127.0.0.1:${open}/mcp`;
   return {

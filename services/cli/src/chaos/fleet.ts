@@ -7,8 +7,8 @@ import { freePort } from '@cortex/embedded/ports';
 import { initPostgres, startPostgres } from '@cortex/embedded/postgres';
 import type { Secrets } from '@cortex/service-kit';
 import { adminUrl, asProvisioner, type Admin } from '../admin.js';
+import { plan } from '../bench/ground.js';
 import { homeOf, openHome, type Home } from '../home.js';
-import { identityOf } from '../identity.js';
 import { loadDefinitions, provision, writeNatsConfig } from '../provision.js';
 import { ensureSecrets } from '../secrets.js';
 import { lastWords } from '../tail.js';
@@ -19,7 +19,6 @@ import { Kept } from '../up/kept.js';
 import { askReady } from '../up/ready.js';
 import { startServiceProcess } from '../up/service-process.js';
 import { writeState, type UpState } from '../up/state.js';
-import { version } from '../version.js';
 import { Cluster, NODES, type Node } from './cluster.js';
 import { Link } from './link.js';
 
@@ -149,7 +148,11 @@ export class Fleet implements AsyncDisposable {
     options.tell('starting three nodes of the bus, and the database');
     this.cluster = this.#stack.use(await Cluster.start(home));
     await this.#startDatabase();
-    this.state = await this.#plan();
+    // Its endpoint is that of both edges: a proxy would stand there.
+    this.state = await plan(
+      this.#urls((node) => this.cluster.clientPort(node)),
+      `postgres://127.0.0.1:${this.#databasePort}/cortex`,
+    );
     writeState(home, this.state);
     await this.#startIssuer();
     options.tell('provisioning');
@@ -237,26 +240,6 @@ export class Fleet implements AsyncDisposable {
   #log = (name: string): string => join(this.home.logs, `${name.replace('/', '-')}.log`);
 
   #urls = (port: (node: Node) => number): string => NODES.map((node) => `nats://127.0.0.1:${port(node)}`).join(',');
-
-  async #plan(): Promise<UpState> {
-    const [open, issuer, webhooks, devices] = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
-    // Of both edges; a proxy would stand there.
-    const endpoint = `http://127.0.0.1:${open}/mcp`;
-    return {
-      supervisor: identityOf(process.pid),
-      version,
-      since: new Date().toISOString(),
-      ready: true,
-      each: this.options.each === true,
-      endpoint,
-      canonical_uri: endpoint,
-      issuer: `http://127.0.0.1:${issuer}`,
-      nats_url: this.#urls((node) => this.cluster.clientPort(node)),
-      database_url: `postgres://127.0.0.1:${this.#databasePort}/cortex`,
-      ports: { public: open, issuer, webhooks, devices },
-      processes: [],
-    };
-  }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#members.values()].map(({ kept }) => kept.stop(STOP_MS)));
