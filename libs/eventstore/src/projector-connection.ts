@@ -28,14 +28,19 @@ export class ProjectorConnection {
   }
 
   #connect(): Promise<Connected> {
-    this.#current ??= this.#open().catch((error: unknown) => {
-      this.#current = undefined;
-      throw error;
-    });
-    return this.#current;
+    if (this.#current !== undefined) return this.#current;
+    // Only its own end forgets it: a connection tells its end more than once, and forgetting the next one for it would leave that
+    // one open, with its locks, out of everybody's reach.
+    const forget = (): void => {
+      if (this.#current === opened) this.#current = undefined;
+    };
+    const opened = this.#open(forget);
+    opened.catch(forget);
+    this.#current = opened;
+    return opened;
   }
 
-  async #open(): Promise<Connected> {
+  async #open(gone: () => void): Promise<Connected> {
     const client = new pg.Client({
       connectionTimeoutMillis: 5000,
       // A server that vanished without closing: the connection is given up, and the batch is tried on another.
@@ -44,9 +49,6 @@ export class ProjectorConnection {
       pipeline: true,
       ...this.#config,
     });
-    const gone = () => {
-      this.#current = undefined;
-    };
     client.on('error', gone); // without a listener the process would end
     client.on('end', gone);
     await client.connect();
