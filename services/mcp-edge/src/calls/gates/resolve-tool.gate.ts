@@ -9,6 +9,12 @@ import type { GateWorld } from '../gates.js';
 import { failed } from '../refusals.js';
 
 const SHOWN_NAME = 128;
+/** "Unknown" is final for a caller, so it is said only by an edge that knows what there is. */
+const STARTING = unavailable(
+  undefined,
+  'the tools are not all known yet, this process has just started',
+  'try again in a moment',
+);
 const FIND = 'find one with search_tool_bm25 or list_my_tools';
 
 /**
@@ -19,6 +25,7 @@ export function resolveToolGate(ctx: CallContext, { catalog, federation }: GateW
   const { name, caller } = ctx.input;
   const tool = catalog.find(name);
   if (tool === undefined) {
+    if (!catalog.complete) return failed(STARTING);
     const owner = federation.absentOwnerOf(name);
     if (owner !== undefined && mayKnow(owner, caller)) return awayTool(name, owner);
     return unknownTool(name, catalog.near(name, caller));
