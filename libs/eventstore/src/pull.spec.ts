@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { headers, type Bus } from '@cortex/bus';
 import { counters, eventually, natsFixture, type NatsFixture } from '@cortex/testing';
-import { consumerState, Pull } from './pull.js';
+import { consumerState, Pull, unacknowledged } from './pull.js';
 
 /** No test waits that long: what comes again was handed back. */
 const ACK_WAIT_MS = 300_000;
@@ -96,5 +96,14 @@ describe('a pull', () => {
     expect(String((lost as PromiseRejectedResult).reason)).toContain('the bus went away');
     pull.close();
     await expect(pullOf().next(10)).rejects.toThrow('the bus is away');
+  });
+});
+
+describe('unacknowledged', () => {
+  const at = (stream_seq: number) => ({ consumer_seq: 1, stream_seq });
+
+  it('is what was given out and not acknowledged, and nothing once the last one was', () => {
+    expect(unacknowledged({ delivered: at(9), ack_floor: at(4), num_ack_pending: 3 })).toBe(3);
+    expect(unacknowledged({ delivered: at(9), ack_floor: at(9), num_ack_pending: 3 })).toBe(0);
   });
 });

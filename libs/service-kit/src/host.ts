@@ -10,6 +10,7 @@ import {
   ReactorRunner,
 } from '@cortex/eventstore';
 import { databaseConfig, type ClientConfig, type Pool } from '@cortex/eventstore/pool';
+import { consumerState } from '@cortex/eventstore/pull';
 import type { Type } from '@nestjs/common';
 import type { Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
@@ -249,10 +250,9 @@ export class ServiceHost {
   async #observeConsumers(service: string): Promise<void> {
     const { consumerPending, consumerUnacked } = this.metrics;
     const infos = consumersOf(this.definition).map(async ({ stream, name }) => {
-      const reply = await this.bus.request(`$JS.API.CONSUMER.INFO.${stream}.${name}`, '', { timeoutMs: 1_000 });
-      const info = reply.json<{ num_pending?: number; num_ack_pending?: number }>();
-      consumerPending.set({ service, stream, consumer: name }, info.num_pending ?? 0);
-      consumerUnacked.set({ service, stream, consumer: name }, info.num_ack_pending ?? 0);
+      const { num_pending, num_ack_pending } = await consumerState(this.bus, stream, name);
+      consumerPending.set({ service, stream, consumer: name }, num_pending);
+      consumerUnacked.set({ service, stream, consumer: name }, num_ack_pending);
     });
     await Promise.allSettled(infos);
   }

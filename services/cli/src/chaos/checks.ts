@@ -1,5 +1,6 @@
 import { CALLS_STREAM, EVENTS_STREAM, schemaOf, type CallRecord } from '@cortex/contracts';
 import { projectionStatus, rebuildProjection } from '@cortex/eventstore';
+import { unacknowledged } from '@cortex/eventstore/pull';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { Client } from 'pg';
 import { endsOf, readLog } from '../events/reader.js';
@@ -44,10 +45,13 @@ export const noConsumerIsStuck = (fleet: Fleet): Promise<string[]> =>
         .map(({ projection, pending, lost }) => `view ${projection} ${lost ? 'is lost' : `is ${pending} behind`}`);
       const waiting: string[] = [];
       for (const stream of [EVENTS_STREAM, CALLS_STREAM])
-        for await (const { name, config, num_pending, num_ack_pending } of jsm.consumers.list(stream))
+        for await (const { config, ...consumer } of jsm.consumers.list(stream)) {
+          const { name, num_pending } = consumer;
+          const given = unacknowledged(consumer);
           // The others are of single readers; what a killed one leaves ends by itself.
-          if (config.durable_name !== undefined && num_pending + num_ack_pending > 0)
-            waiting.push(`consumer ${name} has ${num_pending} to read and ${num_ack_pending} to acknowledge`);
+          if (config.durable_name !== undefined && num_pending + given > 0)
+            waiting.push(`consumer ${name} has ${num_pending} to read and ${given} to acknowledge`);
+        }
       return [...behind, ...waiting];
     };
     return untilNone(look);
