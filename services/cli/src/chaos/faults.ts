@@ -15,8 +15,8 @@ export interface Fault {
 /** How long a process is stopped, a host cut off and a stream full; the second in the short form. */
 export const HOLD_MS = { long: 20_000, short: 5_000 } as const;
 const DOWN_MS = 2_000;
-/** What callers fill in a moment, and more than arrives while the limit is being set. */
-const ROOM_BYTES = 64 * 1024;
+/** What callers fill in a second or two, and more than arrives while the limit is being set. */
+const ROOM_BYTES = 256 * 1024;
 
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
