@@ -19,6 +19,8 @@ import { visibilityKey } from './visibility.js';
 const SEARCH_MODE_ONLY = new Set(['find_tools']);
 const KNOWS_OUTPUT_SCHEMA = new Set<Revision>([MODERN, '2025-11-25', '2025-06-18']);
 const BYTES = 32 * 1024 * 1024;
+/** Of one caller, which asks for few kinds of lists. */
+const KEYS = 64;
 const TTL_MS = 60_000;
 /** How long the forms of schemas may be worked on at a stretch after a change. */
 const SLICE_MS = 5;
@@ -45,6 +47,9 @@ export interface PreparedListsOptions {
 /** Answers of `tools/list` as prepared bytes: one Buffer per visible set, revision family, header choice and profile. */
 export class PreparedLists {
   readonly #buffers = new Map<string, Buffer>();
+  #newest = '';
+  /** The keys in it by caller and what was asked for: all scopes stand in one, so it is put together once. */
+  readonly #keys = new WeakMap<CallerContext, Map<string, string>>();
   /** Tools that have no form in a profile, by `<profile> <name>`: told once, counted while they are there. */
   readonly #omitted = new Map<string, EdgeTool>();
   /** Profiles that lists were asked in, or will be: a few at most, since there are few steps. */
@@ -72,17 +77,21 @@ export class PreparedLists {
     const profile = this.profile(options);
     // Ids that nobody has would make a list of their own for every word that a client thinks of.
     const backends = options.backends?.filter((id) => this.#shelves.has(id));
-    const key = `${family}|${options.search ? 's' : ''}|${profile}|${backends?.join(',') ?? '*'}|${visibilityKey(caller)}`;
+    const key = this.#key(caller, `${family}|${options.search ? 's' : ''}|${profile}|${backends?.join(',') ?? '*'}`);
     const known = this.#buffers.get(key);
     if (known !== undefined) {
-      // Least recently used is first.
-      this.#buffers.delete(key);
-      this.#buffers.set(key, known);
+      // Least recently used is first. A map that is put in order for every request leaves a chain of old tables to the collector.
+      if (key !== this.#newest) {
+        this.#buffers.delete(key);
+        this.#buffers.set(key, known);
+        this.#newest = key;
+      }
       return known;
     }
     this.#profiles.add(profile);
     const made = this.#make(caller, family, profile, options);
     this.#buffers.set(key, made);
+    this.#newest = key;
     this.#bytes += made.length;
     for (const [oldest, buffer] of this.#buffers) {
       if (this.#bytes <= BYTES || buffer === made) break;
@@ -106,6 +115,17 @@ export class PreparedLists {
   /** Tools without a form in some profile that was asked for; of the catalogue that the last list was made of. */
   get omitted(): EdgeTool[] {
     return [...this.#omitted.values()];
+  }
+
+  #key(caller: CallerContext, asked: string): string {
+    let keys = this.#keys.get(caller);
+    if (keys === undefined) this.#keys.set(caller, (keys = new Map()));
+    let key = keys.get(asked);
+    if (key === undefined) {
+      if (keys.size >= KEYS) keys.clear();
+      keys.set(asked, (key = `${asked}|${visibilityKey(caller)}`));
+    }
+    return key;
   }
 
   #make(caller: CallerContext, family: Family, profile: string, { search = false, backends }: ListOptions): Buffer {
