@@ -3,12 +3,10 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { NODE_FLAGS } from '../node-flags.js';
 
 /** A clock tick of /proc: 1/100 s on every Linux that Node runs on. */
 const TICK_S = 0.01;
-
-/** The flags that a service process is shipped with; the floors get them too. */
-export const NODE_FLAGS = ['--max-semi-space-size=16'];
 
 export interface Started extends AsyncDisposable {
   readonly pid: number;
@@ -20,6 +18,7 @@ export interface Started extends AsyncDisposable {
 /** Starts one of our programs (a file beside this one) and waits for its first message. */
 export async function startProgram(file: string, argv: string[] = [], options: ForkOptions = {}): Promise<Started> {
   const path = fileURLToPath(new URL(file, import.meta.url));
+  // The floors run as the services do.
   const child = fork(path, argv, { execArgv: NODE_FLAGS, stdio: ['ignore', 'ignore', 'pipe', 'ipc'], ...options });
   let errors = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-4096)));

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { SERVICES } from '@cortex/contracts/services';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
+import { NODE_FLAGS } from '../node-flags.js';
 
 const ROOT = resolve(import.meta.dirname, '../../../..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
@@ -100,6 +101,10 @@ describe('an installation in containers', () => {
     expect(unlimited.map(([name]) => name)).toEqual([]);
     const unwatched = lasting.filter(([, { healthcheck, profiles }]) => !healthcheck?.test && !profiles);
     expect(unwatched.map(([name]) => name)).toEqual([]);
+  });
+
+  it('runs Node with the flags that services have everywhere', () => {
+    expect(read('deploy/image/cortex')).toContain(`exec node ${NODE_FLAGS.join(' ')} `);
   });
 
   it('names only files that are there', () => {

@@ -3,9 +3,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Exit, Running } from '@cortex/embedded/child';
-
-/** Young objects die young here: a larger nursery saves more collector time than it costs memory. */
-const FLAGS = ['--max-semi-space-size=16'];
+import { NODE_FLAGS } from '../node-flags.js';
 
 export interface ServiceProcessOptions {
   /** Services that it holds; as words of its argv, so that `ps` tells them. */
@@ -26,7 +24,7 @@ export function startServiceProcess(options: ServiceProcessOptions): Running {
   mkdirSync(dirname(options.logFile), { recursive: true, mode: 0o700 });
   const log = openSync(options.logFile, 'a', 0o600);
   const trail = openSync(options.trailFile ?? options.logFile, 'a', 0o600);
-  const child = spawn(process.execPath, [...FLAGS, main, ...options.services], {
+  const child = spawn(process.execPath, [...NODE_FLAGS, main, ...options.services], {
     env: options.env,
     // Its own process group: a Ctrl-C in the terminal is ours to pass on.
     detached: true,
