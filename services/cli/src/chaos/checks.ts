@@ -1,22 +1,28 @@
+import type { Bus } from '@cortex/bus';
 import { CALLS_STREAM, EVENTS_STREAM, schemaOf, type CallRecord } from '@cortex/contracts';
-import { projectionStatus, rebuildProjection } from '@cortex/eventstore';
+import { consumersOf, projectionStatus, rebuildProjection, type Provisionable } from '@cortex/eventstore';
 import { unacknowledged } from '@cortex/eventstore/pull';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { Client } from 'pg';
 import { endsOf, readLog } from '../events/reader.js';
 import { loadDefinitions } from '../provision.js';
-import type { Fleet } from './fleet.js';
 import type { Told } from './traffic.js';
 
 const LIMIT_MS = 60_000;
+
+/** What is checked: a fleet, or whatever else has a bus and a database. */
+export interface Checked {
+  /** `bus` of the provisioning identity, `adminUrl` of the superuser, with credentials. */
+  admin<T>(work: (as: { bus: Bus; adminUrl: string }) => Promise<T>): Promise<T>;
+}
 
 interface Envelope {
   events: { type: string; data: { title?: string; changes?: { title?: string } } }[];
 }
 
 /** What of all that callers were told is not in the log exactly once, and what they were never told that is there twice. */
-export const answersAreInTheLogOnce = (fleet: Fleet, told: readonly Told[]): Promise<string[]> =>
-  fleet.admin(async ({ bus }) => {
+export const answersAreInTheLogOnce = (checked: Checked, told: readonly Told[]): Promise<string[]> =>
+  checked.admin(async ({ bus }) => {
     const times = new Map<string, number>();
     for await (const { data } of readLog(bus, await endsOf(bus), { subject: 'cortex.evt.ticket.>' })) {
       const { events = [] } = JSON.parse(Buffer.from(data).toString()) as Partial<Envelope>;
@@ -33,9 +39,9 @@ export const answersAreInTheLogOnce = (fleet: Fleet, told: readonly Told[]): Pro
     return [...lost, ...doubled];
   });
 
-/** Consumers that stand still although there is something for them; waits for those that are on their way. */
-export const noConsumerIsStuck = (fleet: Fleet): Promise<string[]> =>
-  fleet.admin(async ({ bus, adminUrl }) => {
+/** Consumers that are gone, or stand still although there is something for them; waits so long for those that are on their way. */
+export const noConsumerIsStuck = (checked: Checked, limitMs = LIMIT_MS): Promise<string[]> =>
+  checked.admin(async ({ bus, adminUrl }) => {
     const services = await loadDefinitions();
     const jsm = await jetstreamManager(bus.nc);
     const look = async (): Promise<string[]> => {
@@ -44,28 +50,31 @@ export const noConsumerIsStuck = (fleet: Fleet): Promise<string[]> =>
         .filter(({ pending, lost }) => lost || pending !== 0)
         .map(({ projection, pending, lost }) => `view ${projection} ${lost ? 'is lost' : `is ${pending} behind`}`);
       const waiting: string[] = [];
+      const missing = new Set(services.flatMap(consumersOf).map(({ name }) => name));
       for (const stream of [EVENTS_STREAM, CALLS_STREAM])
         for await (const { config, ...consumer } of jsm.consumers.list(stream)) {
           const { name, num_pending } = consumer;
+          missing.delete(name);
           const given = unacknowledged(consumer);
           // The others are of single readers; what a killed one leaves ends by itself.
           if (config.durable_name !== undefined && num_pending + given > 0)
             waiting.push(`consumer ${name} has ${num_pending} to read and ${given} to acknowledge`);
         }
-      return [...behind, ...waiting];
+      return [...behind, ...waiting, ...[...missing].map((name) => `consumer ${name} is not there`)];
     };
-    return untilNone(look);
+    return untilNone(look, limitMs);
   });
 
 /** Calls that the trail shows without an end although the log has one, or the other way round. */
-export const everyCallHasItsEnd = (fleet: Fleet): Promise<string[]> =>
-  fleet.admin(async ({ bus, adminUrl }) => {
-    const open = new Set<string>();
+export const everyCallHasItsEnd = (checked: Checked): Promise<string[]> =>
+  checked.admin(async ({ bus, adminUrl }) => {
+    // Either may be stored first: the start is sent without waiting for its acknowledgement.
+    const [started, ended] = [new Set<string>(), new Set<string>()];
     for await (const { data } of readLog(bus, await endsOf(bus), { subject: 'cortex.call.>' })) {
       const record = JSON.parse(Buffer.from(data).toString()) as CallRecord;
-      if (record.type === 'ToolCallStarted') open.add(record.call_id);
-      else open.delete(record.call_id);
+      (record.type === 'ToolCallStarted' ? started : ended).add(record.call_id);
     }
+    const open = new Set([...started].filter((id) => !ended.has(id)));
     const shown = await query<{ id: string }>(adminUrl, 'select id from audit.tool_calls where outcome is null');
     const ids = new Set(shown.map(({ id }) => id));
     return [
@@ -74,11 +83,10 @@ export const everyCallHasItsEnd = (fleet: Fleet): Promise<string[]> =>
     ];
   });
 
-/** Tables that are not what a rebuild of their views gives. */
-export const viewsEqualARebuild = (fleet: Fleet): Promise<string[]> =>
-  fleet.admin(async ({ bus, adminUrl }) => {
-    const services = await loadDefinitions();
-    const views = services.flatMap((service) =>
+/** Tables that are not what a rebuild of their views gives; of all services unless some are given. */
+export const viewsEqualARebuild = (checked: Checked, services?: readonly Provisionable[]): Promise<string[]> =>
+  checked.admin(async ({ bus, adminUrl }) => {
+    const views = (services ?? (await loadDefinitions())).flatMap((service) =>
       (service.projections ?? [])
         .filter(({ proof }) => proof === undefined)
         .map((projection) => ({ service, projection })),
@@ -107,8 +115,8 @@ export const viewsEqualARebuild = (fleet: Fleet): Promise<string[]> =>
       .map((table) => `${table} held ${before.get(table)} and a rebuild gives ${after.get(table)}`);
   });
 
-async function untilNone(look: () => Promise<string[]>): Promise<string[]> {
-  const until = Date.now() + LIMIT_MS;
+async function untilNone(look: () => Promise<string[]>, limitMs: number): Promise<string[]> {
+  const until = Date.now() + limitMs;
   for (;;) {
     const found = await look();
     if (found.length === 0 || Date.now() > until) return found;
