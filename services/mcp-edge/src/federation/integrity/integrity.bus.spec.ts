@@ -70,6 +70,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await edge?.[Symbol.asyncDispose]();
+  await demo?.[Symbol.asyncDispose]();
   await nats[Symbol.asyncDispose]();
   await postgres[Symbol.asyncDispose]();
 });
