@@ -11,6 +11,10 @@ export interface NatsOptions extends ChildOptions {
   dir: string;
   /** 0 or nothing: a free one that the server picks itself. */
   port?: number;
+  /** Address that it listens on; default the loopback one. */
+  host?: string;
+  /** Argv before its own, such as of a program that enters a namespace. */
+  enter?: readonly string[];
   /** Users and limits; host, port and folder above win over what it says. */
   configFile?: string;
   /** The file names JetStream's folder, which is `dir`: only then does the server take a change of the file without a restart. */
@@ -19,25 +23,29 @@ export interface NatsOptions extends ChildOptions {
   binary?: string;
 }
 
-/** Starts nats-server with JetStream on a loopback port and resolves when it takes connections. */
+/** Starts nats-server with JetStream and resolves when it takes connections. */
 export async function startNats(options: NatsOptions): Promise<Running & { url: string }> {
   const binary = options.binary ?? (await natsServerBinary());
+  const { host = '127.0.0.1', enter = [] } = options;
   mkdirSync(options.dir, { recursive: true, mode: 0o700 });
   const portsDir = await mkdtemp(join(tmpdir(), 'cortex-nats-'));
   const argv = [
-    [binary, '--addr', '127.0.0.1', '--port', String(options.port || -1)],
+    [binary, '--addr', host, '--port', String(options.port || -1)],
     ['--ports_file_dir', portsDir],
     options.storeInConfig ? [] : ['--jetstream', '--store_dir', options.dir],
     options.configFile === undefined ? [] : ['--config', options.configFile],
   ].flat();
   const from = sizeOf(options.logFile);
-  const child = Child.start(endsWithParent('TERM', argv), { program: 'nats-server', logFile: options.logFile });
+  const child = Child.start([...enter, ...endsWithParent('TERM', argv)], {
+    program: 'nats-server',
+    logFile: options.logFile,
+  });
   let port = 0;
   try {
     await child.ready(
       async () => {
         port ||= await readPort(portsDir);
-        return port !== 0 && (await greets(port));
+        return port !== 0 && (await greets(host, port));
       },
       // A large store is read through before the first connection.
       60_000,
@@ -49,7 +57,7 @@ export async function startNats(options: NatsOptions): Promise<Running & { url: 
   return {
     pid: child.pid,
     port,
-    url: `nats://127.0.0.1:${port}`,
+    url: `nats://${host}:${port}`,
     exited: child.exited,
     stop: (graceMs) => child.end('SIGTERM', graceMs),
     kill: () => child.end('SIGKILL'),
@@ -68,9 +76,9 @@ async function readPort(dir: string): Promise<number> {
 }
 
 /** A NATS server speaks first: `INFO {...}`. */
-function greets(port: number): Promise<boolean> {
+function greets(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1' });
+    const socket = connect({ port, host });
     const end = (up: boolean) => {
       socket.destroy();
       resolve(up);

@@ -9,6 +9,7 @@ import { Traffic, type Told } from './traffic.js';
 export interface ChaosFlags {
   short?: boolean;
   each?: boolean;
+  namespaces?: boolean;
   only?: string;
   logs?: string;
   list?: boolean;
@@ -40,11 +41,11 @@ export async function chaos(flags: ChaosFlags): Promise<void> {
         .map(({ name }) => name)
         .join('\n'),
     );
-  await using fleet = await Fleet.start({ each: flags.each, logs: flags.logs, tell });
+  await using fleet = await Fleet.start({ each: flags.each, namespaces: flags.namespaces, logs: flags.logs, tell });
   const faults = chosen(faultsOf(fleet.members), flags);
   const callers = {
     edges: fleet.edges,
-    host: new URL(fleet.state.endpoint).host,
+    named: new URL(fleet.state.endpoint).host,
     token: makeToken(fleet.home, {}),
   };
   await Traffic.settled(callers);

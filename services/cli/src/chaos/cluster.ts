@@ -4,31 +4,35 @@ import type { Running } from '@cortex/embedded/child';
 import { startNats } from '@cortex/embedded/nats';
 import { freePort } from '@cortex/embedded/ports';
 import { writePrivate, type Home } from '../home.js';
-import { Link } from './link.js';
+import type { Network, Place } from './network.js';
 
 /** So many that a majority is left when one is lost. */
 export const NODES = ['n1', 'n2', 'n3'] as const;
 export type Node = (typeof NODES)[number];
+export const PLACE_OF: Readonly<Record<Node, Place>> = { n1: 'a', n2: 'b', n3: 'rest' };
 
-/** Three servers of one JetStream cluster. Routes run over links, one for each direction, so that a node can be cut off. */
+/** Three servers of one JetStream cluster, one at each place; their routes can be cut with the place. */
 export class Cluster implements AsyncDisposable {
   readonly #running = new Map<Node, Running>();
-  /** From one node to another. */
-  readonly #routes: { from: Node; to: Node; link: Link }[] = [];
+  readonly #routes: Record<Node, string[]> = { n1: [], n2: [], n3: [] };
 
   private constructor(
     private readonly home: Home,
+    private readonly network: Network,
     private readonly ports: Record<Node, { client: number; route: number }>,
   ) {}
 
-  static async start(home: Home): Promise<Cluster> {
+  static async start(home: Home, network: Network): Promise<Cluster> {
     const port = async () => ({ client: await freePort(), route: await freePort() });
     const ports = { n1: await port(), n2: await port(), n3: await port() };
-    const cluster = new Cluster(home, ports);
+    const cluster = new Cluster(home, network, ports);
     try {
       for (const from of NODES)
-        for (const to of NODES)
-          if (from !== to) cluster.#routes.push({ from, to, link: await Link.to(ports[to].route) });
+        for (const to of NODES) {
+          if (from === to) continue;
+          const way = await network.way(PLACE_OF[from], PLACE_OF[to], ports[to].route);
+          cluster.#routes[from].push(`nats://${way.host}:${way.port}`);
+        }
       await Promise.all(NODES.map((node) => cluster.begin(node)));
       return cluster;
     } catch (error) {
@@ -41,6 +45,11 @@ export class Cluster implements AsyncDisposable {
     return this.ports[node].client;
   }
 
+  /** Past everything that can be cut. */
+  url(node: Node): string {
+    return `nats://${this.network.address(PLACE_OF[node])}:${this.ports[node].client}`;
+  }
+
   pid(node: Node): number {
     const running = this.#running.get(node);
     if (running === undefined) throw new Error(`${node} does not run`);
@@ -50,6 +59,8 @@ export class Cluster implements AsyncDisposable {
   async begin(node: Node): Promise<void> {
     const running = await startNats({
       dir: join(this.home.nats, node),
+      host: this.network.address(PLACE_OF[node]),
+      enter: this.network.enter(PLACE_OF[node]),
       port: this.ports[node].client,
       configFile: this.#config(node),
       logFile: join(this.home.logs, `nats-${node}.log`),
@@ -67,26 +78,16 @@ export class Cluster implements AsyncDisposable {
     this.#running.delete(node);
   }
 
-  /** Cuts every route from and to a node, or mends them. */
-  cutOff(node: Node, cut: boolean): void {
-    for (const { from, to, link } of this.#routes)
-      if (from === node || to === node) {
-        if (cut) link.cut();
-        else link.mend();
-      }
-  }
-
   /** The users of an installation, and the cluster around them. */
   #config(node: Node): string {
-    const routes = this.#routes.filter(({ from }) => from === node).map(({ link }) => `nats://127.0.0.1:${link.port}`);
     const file = join(this.home.dir, `nats-${node}.conf`);
     const cluster = [
       `server_name: ${node}`,
       'cluster {',
       '  name: cortex',
-      `  listen: "127.0.0.1:${this.ports[node].route}"`,
-      `  routes: ${JSON.stringify(routes)}`,
-      // Neither clients nor routes are told other ways than the links.
+      `  listen: "${this.network.address(PLACE_OF[node])}:${this.ports[node].route}"`,
+      `  routes: ${JSON.stringify(this.#routes[node])}`,
+      // Neither clients nor routes are told other ways than those that can be cut.
       '  no_advertise: true',
       '}',
       '',
@@ -97,6 +98,5 @@ export class Cluster implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#running.values()].map((running) => running.kill()));
-    for (const { link } of this.#routes) await link[Symbol.asyncDispose]();
   }
 }

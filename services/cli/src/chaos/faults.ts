@@ -43,6 +43,19 @@ const paused = (name: string, pid: (fleet: Fleet) => Promise<number> | number, s
   },
 });
 
+const cutOff = (name: string, times: number, short?: true): Fault => ({
+  name,
+  ...(short && { short }),
+  async strike(fleet, holdMs) {
+    fleet.cutOff('b', true);
+    try {
+      await wait(times * holdMs);
+    } finally {
+      fleet.cutOff('b', false);
+    }
+  },
+});
+
 const full = (stream: string, short?: true): Fault => ({
   name: `${stream} full`,
   ...(short && { short }),
@@ -90,18 +103,9 @@ export const faultsOf = (members: readonly string[]): Fault[] => [
   ...members.filter((name) => name.startsWith('a/')).map((name) => paused(name, (fleet) => fleet.pid(name))),
   paused(`the leader of ${EVENTS_STREAM}`, async (fleet) => fleet.cluster.pid(await leader(fleet)), true),
   paused('postgres', (fleet) => fleet.pid('postgres')),
-  {
-    name: 'host b cut off',
-    short: true,
-    async strike(fleet, holdMs) {
-      fleet.cutOff('b', true);
-      try {
-        await wait(holdMs);
-      } finally {
-        fleet.cutOff('b', false);
-      }
-    },
-  },
+  cutOff('host b cut off', 1, true),
+  // Longer than anybody waits for it: what it held is taken over.
+  cutOff('host b cut off for long', 4),
   full(CALLS_STREAM, true),
   full(EVENTS_STREAM),
   {

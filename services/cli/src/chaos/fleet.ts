@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { appendFile, cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SERVICES, type ServiceName } from '@cortex/contracts/services';
@@ -19,13 +19,8 @@ import { Kept } from '../up/kept.js';
 import { askReady } from '../up/ready.js';
 import { startServiceProcess } from '../up/service-process.js';
 import { writeState, type UpState } from '../up/state.js';
-import { Cluster, NODES, type Node } from './cluster.js';
-import { Link } from './link.js';
-
-/** Where services run. `a` has the node n1 of the bus and `b` has n2; n3, database and issuer are elsewhere. */
-const HOSTS = ['a', 'b'] as const;
-export type Host = (typeof HOSTS)[number];
-const NODE_OF: Readonly<Record<Host, Node>> = { a: 'n1', b: 'n2' };
+import { Cluster, NODES, PLACE_OF } from './cluster.js';
+import { HOSTS, Namespaces, Relays, type Address, type Host, type Network } from './network.js';
 
 const OWNER = 'owner';
 const READY_MS = 120_000;
@@ -34,6 +29,8 @@ const STOP_MS = 30_000;
 export interface FleetOptions {
   /** A process for each service, instead of one for the edge and one for all others. */
   each?: boolean;
+  /** Host b is a network namespace. */
+  namespaces?: boolean;
   /** Folder that the logs of all processes are left in. */
   logs?: string;
   tell: (text: string) => void;
@@ -50,8 +47,8 @@ interface Member {
 export class Fleet implements AsyncDisposable {
   readonly #members = new Map<string, Member>();
   readonly #stack = new AsyncDisposableStack();
-  readonly #links: Record<Host, Link[]> = { a: [], b: [] };
-  readonly edges: { host: Host; port: number }[] = [];
+  readonly #network: Network;
+  readonly edges: Address[] = [];
   cluster!: Cluster;
   secrets!: Secrets;
   state!: UpState;
@@ -61,7 +58,9 @@ export class Fleet implements AsyncDisposable {
   private constructor(
     readonly home: Home,
     private readonly options: FleetOptions,
-  ) {}
+  ) {
+    this.#network = this.#stack.use(options.namespaces ? new Namespaces() : new Relays());
+  }
 
   static async start(options: FleetOptions): Promise<Fleet> {
     const fleet = new Fleet(homeOf(await mkdtemp(join(tmpdir(), 'cortex-chaos-'))), options);
@@ -87,7 +86,7 @@ export class Fleet implements AsyncDisposable {
 
   /** Of the provisioning identity, past every link. Done again while a leader of the bus is being chosen, so it must be safe to repeat. */
   async admin<T>(work: (admin: Pick<Admin, 'bus' | 'ask'> & { adminUrl: string }) => Promise<T>): Promise<T> {
-    const url = this.#urls((node) => this.cluster.clientPort(node));
+    const url = this.#pastCuts();
     const until = Date.now() + READY_MS;
     for (;;) {
       try {
@@ -127,13 +126,9 @@ export class Fleet implements AsyncDisposable {
     await this.ready();
   }
 
-  /** Cuts a host off from all that is not on it, or mends it. Callers reach it all the same. */
+  /** Cuts a host off from all that is not on it, or mends it. */
   cutOff(host: Host, cut: boolean): void {
-    this.cluster.cutOff(NODE_OF[host], cut);
-    for (const link of this.#links[host]) {
-      if (cut) link.cut();
-      else link.mend();
-    }
+    this.#network.cutOff(host, cut);
   }
 
   async #start(): Promise<void> {
@@ -146,13 +141,11 @@ export class Fleet implements AsyncDisposable {
     this.secrets = await ensureSecrets(home);
     writeNatsConfig(home, this.secrets, services);
     options.tell('starting three nodes of the bus, and the database');
-    this.cluster = this.#stack.use(await Cluster.start(home));
+    this.cluster = this.#stack.use(await Cluster.start(home, this.#network));
     await this.#startDatabase();
     // Its endpoint is that of both edges: a proxy would stand there.
-    this.state = await plan(
-      this.#urls((node) => this.cluster.clientPort(node)),
-      `postgres://127.0.0.1:${this.#databasePort}/cortex`,
-    );
+    const database = `postgres://${this.#network.address('rest')}:${this.#databasePort}/cortex`;
+    this.state = await plan(this.#pastCuts(), database);
     writeState(home, this.state);
     await this.#startIssuer();
     options.tell('provisioning');
@@ -170,10 +163,18 @@ export class Fleet implements AsyncDisposable {
   async #startDatabase(): Promise<void> {
     const { user, password } = this.secrets.database.admin;
     await initPostgres(this.home.postgres, password, user);
+    const host = this.#network.address('rest');
+    // Its own rules know the loopback address alone.
+    await appendFile(join(this.home.postgres, 'pg_hba.conf'), `host all all ${host}/30 scram-sha-256\n`);
     this.#databasePort = await freePort();
     const logFile = join(this.home.logs, 'postgres.log');
     this.#database = await this.#keep('postgres', () =>
-      startPostgres({ dir: this.home.postgres, port: this.#databasePort, logFile }),
+      startPostgres({
+        dir: this.home.postgres,
+        port: this.#databasePort,
+        logFile,
+        settings: { listen_addresses: host },
+      }),
     );
     this.#stack.defer(() => this.#database?.stop(STOP_MS));
   }
@@ -194,18 +195,18 @@ export class Fleet implements AsyncDisposable {
   }
 
   async #startHost(host: Host): Promise<void> {
-    const away = async (port: number): Promise<number> => {
-      const link = this.#stack.use(await Link.to(port));
-      this.#links[host].push(link);
-      return link.port;
-    };
-    const ports = new Map<Node, number>();
+    const servers: string[] = [];
     for (const node of NODES) {
-      const port = this.cluster.clientPort(node);
-      ports.set(node, node === NODE_OF[host] ? port : await away(port));
+      const way = await this.#network.way(host, PLACE_OF[node], this.cluster.clientPort(node));
+      servers.push(`nats://${way.host}:${way.port}`);
     }
-    const database = `postgres://127.0.0.1:${await away(this.#databasePort)}/cortex`;
-    const state = { ...this.state, nats_url: this.#urls((node) => ports.get(node) ?? 0), database_url: database };
+    const database = await this.#network.way(host, 'rest', this.#databasePort);
+    await this.#network.loopback(host, 'rest', this.state.ports.issuer);
+    const state = {
+      ...this.state,
+      nats_url: servers.join(','),
+      database_url: `postgres://${database.host}:${database.port}/cortex`,
+    };
     const groups = this.options.each ? SERVICES.map((name) => [name]) : [['mcp-edge'] as const, SERVICES.slice(1)];
     for (const services of groups) await this.#startMember(host, services, state);
   }
@@ -216,15 +217,18 @@ export class Fleet implements AsyncDisposable {
     const name = `${host}/${services.length === 1 ? String(services[0]) : 'services'}`;
     const env = {
       ...serviceEnvironment(services, this.home, state, this.secrets, process.env),
+      CORTEX_HOST: this.#network.address(host),
+      CORTEX_OPS_HOST: this.#network.address(host),
       CORTEX_OPS_PORT: String(open),
       CORTEX_RATE_LIMIT_PER_MINUTE: '1000000000',
     };
     const logFile = this.#log(name);
     const begin = Promise.resolve();
-    const start = async () => startServiceProcess({ services, env, logFile, port: open, begin });
+    const start = async () =>
+      startServiceProcess({ services, env, logFile, port: open, begin, enter: this.#network.enter(host) });
     const kept = await this.#keep(name, start);
-    this.#members.set(name, { kept, ops: `http://127.0.0.1:${open}`, start });
-    if (services.includes('mcp-edge')) this.edges.push({ host, port: open });
+    this.#members.set(name, { kept, ops: `http://${this.#network.address(host)}:${open}`, start });
+    if (services.includes('mcp-edge')) this.edges.push({ host: this.#network.address(host), port: open });
   }
 
   async #keep(name: string, start: () => Promise<Running>): Promise<Kept> {
@@ -239,7 +243,7 @@ export class Fleet implements AsyncDisposable {
 
   #log = (name: string): string => join(this.home.logs, `${name.replace('/', '-')}.log`);
 
-  #urls = (port: (node: Node) => number): string => NODES.map((node) => `nats://127.0.0.1:${port(node)}`).join(',');
+  #pastCuts = (): string => NODES.map((node) => this.cluster.url(node)).join(',');
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#members.values()].map(({ kept }) => kept.stop(STOP_MS)));

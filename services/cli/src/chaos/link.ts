@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { Address } from './network.js';
 
 /**
  * A TCP way between two hosts that can be cut. A cut link is a black hole, not a closed door: what is sent into it vanishes from sight, connections
@@ -10,13 +11,14 @@ export class Link implements AsyncDisposable {
   readonly #pairs = new Map<Socket, Socket>();
   #cut = false;
 
-  private constructor(private readonly target: number) {
+  private constructor(private readonly target: Address) {
     this.#server = createServer({ pauseOnConnect: true }, (near) => this.#join(near));
   }
 
-  static async to(target: number): Promise<Link> {
+  /** `at` is where it listens; by default a free port of the loopback address. */
+  static async to(target: Address, { host = '127.0.0.1', port = 0 }: Partial<Address> = {}): Promise<Link> {
     const link = new Link(target);
-    link.#server.listen(0, '127.0.0.1');
+    link.#server.listen(port, host);
     await once(link.#server, 'listening');
     return link;
   }
@@ -36,7 +38,7 @@ export class Link implements AsyncDisposable {
   }
 
   #join(near: Socket): void {
-    const far = connect({ port: this.target, host: '127.0.0.1' });
+    const far = connect(this.target);
     this.#pairs.set(near, far);
     const end = (): void => {
       this.#pairs.delete(near);

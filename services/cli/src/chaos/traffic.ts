@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { DEFAULT_WORKSPACE } from '../up/default-workspace.js';
+import type { Address } from './network.js';
 
 const PROTOCOL = '2026-07-28';
 const CALLERS = 12;
@@ -18,9 +19,9 @@ export interface Told {
 }
 
 export interface TrafficOptions {
-  edges: readonly { port: number }[];
+  edges: readonly Address[];
   /** `host:port` of the endpoint that both edges stand for. */
-  host: string;
+  named: string;
   token: string;
 }
 
@@ -79,9 +80,10 @@ export class Traffic {
     for (const edge of options.edges) {
       for (let tries = 0; ; tries++) {
         const args = { workspace_id: DEFAULT_WORKSPACE, title: `settled ${edge.port} ${tries}` };
-        const answer = await send({ ...options, port: edge.port }, 'create_ticket', args, randomUUID());
+        const answer = await send(edge, options, 'create_ticket', args, randomUUID());
         if (answer.ok) break;
-        if (tries === SETTLE_TRIES) throw new Error(`the edge at ${edge.port} makes no ticket: ${answer.text}`);
+        if (tries === SETTLE_TRIES)
+          throw new Error(`the edge at ${edge.host}:${edge.port} makes no ticket: ${answer.text}`);
         await pause();
       }
     }
@@ -120,8 +122,9 @@ export class Traffic {
     const key = randomUUID();
     for (let turn = this.calls; ; turn++) {
       this.calls++;
-      const edge = this.options.edges[turn % this.options.edges.length];
-      const answer = await send({ ...this.options, port: edge?.port ?? 0 }, tool, args, key);
+      const { edges } = this.options;
+      const edge = edges[turn % edges.length] as Address;
+      const answer = await send(edge, this.options, tool, args, key);
       if (answer.ok) {
         this.#good.push(performance.now());
         return answer.data ?? {};
@@ -139,7 +142,8 @@ export class Traffic {
 }
 
 function send(
-  { port, host, token }: { port: number; host: string; token: string },
+  { host, port }: Address,
+  { named, token }: Pick<TrafficOptions, 'named' | 'token'>,
   tool: string,
   args: Record<string, unknown>,
   key: string,
@@ -156,7 +160,7 @@ function send(
     params: { name: tool, arguments: args, _meta },
   });
   const headers = {
-    host,
+    host: named,
     authorization: `Bearer ${token}`,
     'content-type': 'application/json',
     accept: 'application/json',
@@ -167,15 +171,12 @@ function send(
   return new Promise((resolve) => {
     const gone = (error: Error): void => resolve({ ok: false, kind: 'connection', text: error.message });
     const signal = AbortSignal.timeout(PATIENCE_MS);
-    request(
-      { hostname: '127.0.0.1', port, path: '/mcp', method: 'POST', headers, signal, agent: false },
-      (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.once('error', gone);
-        response.once('end', () => resolve(readAnswer(response.statusCode ?? 0, Buffer.concat(chunks).toString())));
-      },
-    )
+    request({ host, port, path: '/mcp', method: 'POST', headers, signal, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.once('error', gone);
+      response.once('end', () => resolve(readAnswer(response.statusCode ?? 0, Buffer.concat(chunks).toString())));
+    })
       .once('error', gone)
       .end(body);
   });

@@ -44,6 +44,10 @@ function chaos(cortex: Command): void {
     .description('break two replicas of everything in every way while callers call, and check that nothing was lost')
     .option('--short', 'the faults that continuous integration takes, held for less long')
     .option('--each', 'a process for each service')
+    .option(
+      '--namespaces',
+      'host b in a network namespace of its own, so that a cut is one to the kernel too (Linux, root)',
+    )
     .option('--only <fault>', 'faults whose name holds this')
     .option('--list', 'the names of the faults')
     .option('--logs <folder>', 'where the logs of all processes are left')

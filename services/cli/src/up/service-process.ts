@@ -14,6 +14,8 @@ export interface ServiceProcessOptions {
   trailFile?: string;
   /** Port of /health, /ready and /metrics. */
   port: number;
+  /** Argv before its own, such as of a program that enters a namespace. */
+  enter?: readonly string[];
   /** It loads its code at once, and begins when bus and database are ready. */
   begin: Promise<void>;
 }
@@ -24,7 +26,8 @@ export function startServiceProcess(options: ServiceProcessOptions): Running {
   mkdirSync(dirname(options.logFile), { recursive: true, mode: 0o700 });
   const log = openSync(options.logFile, 'a', 0o600);
   const trail = openSync(options.trailFile ?? options.logFile, 'a', 0o600);
-  const child = spawn(process.execPath, [...NODE_FLAGS, main, ...options.services], {
+  const [program, ...before] = [...(options.enter ?? []), process.execPath];
+  const child = spawn(program, [...before, ...NODE_FLAGS, main, ...options.services], {
     env: options.env,
     // Its own process group: a Ctrl-C in the terminal is ours to pass on.
     detached: true,
