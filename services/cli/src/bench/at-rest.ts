@@ -1,6 +1,5 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -8,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from '@cortex/embedded/ports';
 import { homeOf } from '../home.js';
 import { runningState } from '../up/state.js';
-import { proportionalMiB } from './processes.js';
+import { proportionalMiB, readProc, treeOf } from './processes.js';
 
 export interface AtRest {
   /** Sum over all processes of `up`, NATS and PostgreSQL among them; pages that several share are divided among them. */
@@ -47,11 +46,8 @@ export async function memoryAtRest(): Promise<AtRest> {
 
 /** Memory of a process and of all that descend from it. */
 export function memoryOfTree(root: number): AtRest {
-  const all = readdirSync('/proc').filter((entry) => /^\d+$/.test(entry));
-  const parents = new Map(all.map((pid) => [Number(pid), parentOf(pid)]));
-  const belongs = (pid: number): boolean => pid === root || (pid > 1 && belongs(parents.get(pid) ?? 0));
-  const processes = [...parents.keys()].filter(belongs).flatMap((pid) => {
-    const [program = '', ...args] = read(`/proc/${pid}/cmdline`).split('\0');
+  const processes = treeOf(root).flatMap((pid) => {
+    const [program = '', ...args] = readProc(pid, 'cmdline').split('\0');
     // It may have ended since we looked.
     if (program === '') return [];
     const script = args.find((arg) => arg.endsWith('.js'));
@@ -63,16 +59,3 @@ export function memoryOfTree(root: number): AtRest {
 /** `postgres: checkpointer` is a title that PostgreSQL gives itself. */
 const nameOf = (program: string, script?: string): string =>
   basename(script ?? program.split(' ', 1)[0] ?? '').replace(/:$/, '');
-
-function parentOf(pid: string): number {
-  const stat = read(`/proc/${pid}/stat`);
-  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1] ?? 0);
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
-}

@@ -6,6 +6,7 @@ import { rotated, type Visit } from './figures.js';
 import { GATEWAY } from './gateway-suite.js';
 import { asText, FOREIGN_CORES, report } from './report.js';
 import type { Finding } from './scenario.js';
+import { loadCommand } from './soak/load-command.js';
 import { CONNECTIONS, type Suite } from './suite.js';
 import type { Target } from './targets.js';
 import { visit, type Times } from './visit.js';
@@ -33,47 +34,52 @@ const whole = (text: string): number => {
 /** `cortex bench`: what a call costs, against the floors below it, in one list on one machine. */
 export function benchCommand(): Command {
   const names = SUITES.flatMap((suite) => namesOf(suite).map(([name]) => name));
-  return new Command('bench')
-    .description('measure tools/call against bare floors: requests/s, latency, CPU per request, memory')
-    .addArgument(
-      new Argument('[suite]', SUITES.map(({ name, what }) => `${name}: ${what}`).join('; '))
-        .choices(SUITES.map(({ name }) => name))
-        .default(CALLS.name),
-    )
-    .option('--rounds <n>', 'rounds; a verdict is the median of their ratios', whole, 3)
-    .option('--quick', 'short visits and one round: to see that it runs, not for figures')
-    .option('--full', 'also what changes the cost: a long catalog, big replies, no traces and all')
-    .addOption(new Option('--only <target...>', 'these alone').choices(names))
-    .option('--json', 'all figures as JSON on stdout')
-    .addHelpText('after', `\n${SUITES.map(helpOf).join('\n')}`)
-    .action(async (name: string, options: Options) => {
-      const suite = SUITES.find((one) => one.name === name) ?? CALLS;
-      if (process.platform !== 'linux') throw new CliError('bench reads CPU and memory from /proc; run it on Linux');
-      const rounds = options.quick ? 1 : options.rounds;
-      // A Ctrl-C ends the visit, so that it takes down what it started.
-      const stop = new AbortController();
-      for (const name of ['SIGINT', 'SIGTERM'] as const) {
-        process.once(name, () => stop.abort(new CliError('bench stopped; nothing of it is left running')));
-      }
-      const plan = planOf(suite, rounds, options);
-      const visits: Visit[] = [];
-      for (const [i, { target, connections, round }] of plan.entries()) {
-        tell(`${i + 1}/${plan.length} round ${round + 1}, ${connections} connections, ${target.name}`);
-        visits.push(
-          options.quick
-            ? await visit(target, connections, round, QUICK, stop.signal)
-            : await quietVisit(target, connections, round, stop.signal),
-        );
-      }
-      const findings: Finding[] = [];
-      for (const scenario of suite.scenarios.filter(({ name }) => options.only?.includes(name) ?? true)) {
-        tell(scenario.what);
-        findings.push(...(await scenario.run({ quick: options.quick === true, signal: stop.signal, tell })));
-      }
-      const atRest = visits.some(({ target }) => target === suite.weighedWith) ? await weigh() : undefined;
-      const result = report(suite, visits, rounds, { findings, ...(atRest && { atRest }) });
-      console.log(options.json ? JSON.stringify(result, null, 2) : asText(result));
-    });
+  return (
+    new Command('bench')
+      .description('measure tools/call against bare floors: requests/s, latency, CPU per request, memory')
+      // `load` has options of its own by the same names.
+      .enablePositionalOptions()
+      .addCommand(loadCommand())
+      .addArgument(
+        new Argument('[suite]', SUITES.map(({ name, what }) => `${name}: ${what}`).join('; '))
+          .choices(SUITES.map(({ name }) => name))
+          .default(CALLS.name),
+      )
+      .option('--rounds <n>', 'rounds; a verdict is the median of their ratios', whole, 3)
+      .option('--quick', 'short visits and one round: to see that it runs, not for figures')
+      .option('--full', 'also what changes the cost: a long catalog, big replies, no traces and all')
+      .addOption(new Option('--only <target...>', 'these alone').choices(names))
+      .option('--json', 'all figures as JSON on stdout')
+      .addHelpText('after', `\n${SUITES.map(helpOf).join('\n')}`)
+      .action(async (name: string, options: Options) => {
+        const suite = SUITES.find((one) => one.name === name) ?? CALLS;
+        if (process.platform !== 'linux') throw new CliError('bench reads CPU and memory from /proc; run it on Linux');
+        const rounds = options.quick ? 1 : options.rounds;
+        // A Ctrl-C ends the visit, so that it takes down what it started.
+        const stop = new AbortController();
+        for (const name of ['SIGINT', 'SIGTERM'] as const) {
+          process.once(name, () => stop.abort(new CliError('bench stopped; nothing of it is left running')));
+        }
+        const plan = planOf(suite, rounds, options);
+        const visits: Visit[] = [];
+        for (const [i, { target, connections, round }] of plan.entries()) {
+          tell(`${i + 1}/${plan.length} round ${round + 1}, ${connections} connections, ${target.name}`);
+          visits.push(
+            options.quick
+              ? await visit(target, connections, round, QUICK, stop.signal)
+              : await quietVisit(target, connections, round, stop.signal),
+          );
+        }
+        const findings: Finding[] = [];
+        for (const scenario of suite.scenarios.filter(({ name }) => options.only?.includes(name) ?? true)) {
+          tell(scenario.what);
+          findings.push(...(await scenario.run({ quick: options.quick === true, signal: stop.signal, tell })));
+        }
+        const atRest = visits.some(({ target }) => target === suite.weighedWith) ? await weigh() : undefined;
+        const result = report(suite, visits, rounds, { findings, ...(atRest && { atRest }) });
+        console.log(options.json ? JSON.stringify(result, null, 2) : asText(result));
+      })
+  );
 }
 
 const tell = (line: string): void => void process.stderr.write(`${line}\n`);

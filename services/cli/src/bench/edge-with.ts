@@ -91,10 +91,16 @@ export async function startEdgeWith(
   return { ...running, service: service.pid, [Symbol.asyncDispose]: () => cleanUp.disposeAsync() };
 }
 
-async function until(what: string, log: string, check: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + READY_MS; Date.now() < end;) {
+/** Asks until the answer is yes; a no for too long is told with the last lines of the log. */
+export async function until(
+  what: string,
+  log: string,
+  check: () => Promise<boolean>,
+  limitMs = READY_MS,
+): Promise<void> {
+  for (const end = Date.now() + limitMs; Date.now() < end;) {
     if (await check()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new CliError(`the edge is not ${what} after ${READY_MS / 1000} s:\n${tailOf(log, 15)}`);
+  throw new CliError(`not ${what} after ${limitMs / 1000} s:\n${tailOf(log, 15)}`);
 }

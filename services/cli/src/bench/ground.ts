@@ -20,6 +20,7 @@ export interface Ground extends AsyncDisposable {
   secrets: Secrets;
   state: UpState;
   nats: { url: string; pid: number };
+  postgres: { pid: number };
   /** As the provisioning identity. */
   adminUrl: string;
   readonly log: (of: string) => string;
@@ -55,7 +56,16 @@ export async function startGround(services: readonly ServiceDefinition[]): Promi
   const adminUrl = `postgres://${user}:${password}@127.0.0.1:${database.port}/cortex`;
   await provision({ nats_url: nats.url, admin_url: adminUrl }, secrets, services);
   const cleanUp = stack.move();
-  return { home, secrets, state, nats, adminUrl, log, [Symbol.asyncDispose]: () => cleanUp.disposeAsync() };
+  return {
+    home,
+    secrets,
+    state,
+    nats,
+    postgres: database,
+    adminUrl,
+    log,
+    [Symbol.asyncDispose]: () => cleanUp.disposeAsync(),
+  };
 }
 
 /** How the provisioning identity gets at the broker. */

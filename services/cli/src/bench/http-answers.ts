@@ -5,18 +5,19 @@
 export class HttpAnswers {
   #rest: Buffer = Buffer.alloc(0);
 
-  constructor(readonly onAnswer: (status: number, body: Buffer) => void) {}
+  /** `head` is the status line and the headers, as they came. */
+  constructor(readonly onAnswer: (status: number, body: Buffer, head: string) => void) {}
 
   take(bytes: Buffer): void {
     let data = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
     for (;;) {
       const headEnd = data.indexOf('\r\n\r\n');
       if (headEnd === -1) break;
-      const head = data.toString('latin1', 0, headEnd).toLowerCase();
-      const answer = bodyOf(data, headEnd + 4, head);
+      const head = data.toString('latin1', 0, headEnd);
+      const answer = bodyOf(data, headEnd + 4, head.toLowerCase());
       if (answer === undefined) break;
       data = data.subarray(answer.end);
-      this.onAnswer(Number(head.slice(9, 12)), answer.body);
+      this.onAnswer(Number(head.slice(9, 12)), answer.body, head);
     }
     this.#rest = data;
   }

@@ -23,7 +23,7 @@ export const rebuildRate: Scenario = {
     const bus = await connectBus({ ...asProvisioner(ground), service: 'provision' });
     try {
       const publishing = performance.now();
-      await fill(bus, commits, signal);
+      await fill(bus, commits, noteCommit, signal);
       tell(`  ${commits} commits published at ${perSecond(commits, publishing)}/s`);
       const began = performance.now();
       const { applied } = await rebuildProjection({
@@ -42,9 +42,22 @@ export const rebuildRate: Scenario = {
   },
 };
 
+/** A commit as it stands on the log. */
+export interface Commit {
+  subject: string;
+  body: string;
+  id: string;
+}
+
 const perSecond = (count: number, since: number): number => Math.round((count / (performance.now() - since)) * 1000);
 
-async function fill(bus: Bus, commits: number, signal: AbortSignal): Promise<void> {
+/** Publishes commits 0 to `commits` - 1, as fast as the broker takes them. */
+export async function fill(
+  bus: Bus,
+  commits: number,
+  commitOf: (n: number) => Commit,
+  signal: AbortSignal,
+): Promise<void> {
   for (let n = 0; n < commits; n++) {
     const { subject, body, id } = commitOf(n);
     if (n % AT_ONCE < AT_ONCE - 1 && n < commits - 1) {
@@ -58,7 +71,7 @@ async function fill(bus: Bus, commits: number, signal: AbortSignal): Promise<voi
   }
 }
 
-function commitOf(n: number): { subject: string; body: string; id: string } {
+function noteCommit(n: number): Commit {
   const id = randomUUID();
   const event: NoteEvent = {
     type: 'NoteAdded',

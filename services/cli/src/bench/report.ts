@@ -4,11 +4,22 @@ import type { AtRest } from './at-rest.js';
 import type { Finding } from './scenario.js';
 import { goal, type Goal, type Suite } from './suite.js';
 
-export interface Report {
+/** When and on what it was measured. */
+export interface Machine {
   at: string;
   node: string;
   cpu: string;
   cores: number;
+}
+
+export const machine = (): Machine => ({
+  at: new Date().toISOString(),
+  node: process.version,
+  cpu: cpus()[0]?.model ?? 'unknown',
+  cores: availableParallelism(),
+});
+
+export interface Report extends Machine {
   rounds: number;
   /** Visits that stand although neighbours used more than the allowed cores in every try. */
   disturbed: number;
@@ -38,10 +49,7 @@ export function report(
     ...findings.flatMap(({ what, value, goal: of }) => (of ? goal(what, value, of.bound, of.limit) : [])),
   ];
   return {
-    at: new Date().toISOString(),
-    node: process.version,
-    cpu: cpus()[0]?.model ?? 'unknown',
-    cores: availableParallelism(),
+    ...machine(),
     rounds,
     disturbed: visits.filter((visit) => visit.foreign_cores > FOREIGN_CORES).length,
     rows: table,
@@ -67,6 +75,24 @@ const REACHED = new Map([
   [false, 'MISSED'],
 ]);
 
+/** Of goals that were measured; nothing where none was. */
+export function goalTable(goals: readonly Goal[]): string[] {
+  const lines = goals
+    .filter(({ value }) => value !== null)
+    .map((g) => [g.what, (g.value ?? 0).toFixed(2), `${g.bound} ${g.limit}`, REACHED.get(g.reached ?? false) ?? '']);
+  return lines.length > 0 ? [table(['goal', 'is', 'wanted', ''], lines)] : [];
+}
+
+export const findingTable = (findings: readonly Finding[]): string[] =>
+  findings.length === 0
+    ? []
+    : [
+        table(
+          ['measured', ''],
+          findings.map(({ what, value }) => [what, value.toFixed(2)]),
+        ),
+      ];
+
 export function asText(r: Report): string {
   const figures = r.rows
     .toSorted((a, b) => a.connections - b.connections)
@@ -87,22 +113,13 @@ export function asText(r: Report): string {
     of.p50.toFixed(2),
     of.rounds.map((value) => value.toFixed(2)).join(' '),
   ]);
-  const goals = r.goals
-    .filter(({ value }) => value !== null)
-    .map((g) => [g.what, (g.value ?? 0).toFixed(2), `${g.bound} ${g.limit}`, REACHED.get(g.reached ?? false) ?? '']);
   const parts = [
     `${r.cpu}, ${r.cores} cores, Node ${r.node}, ${r.rounds} rounds; medians, CPU and memory of the server process alone`,
   ];
   if (figures.length > 0)
     parts.push(table(['target', 'connections', 'req/s', 'p50 ms', 'p99 ms', 'CPU µs/req', 'RSS MiB'], figures));
   if (ratios.length > 0) parts.push(table(['ratio', 'connections', 'req/s', 'CPU', 'p50', 'rounds'], ratios));
-  if (r.findings.length > 0)
-    parts.push(
-      table(
-        ['measured', ''],
-        r.findings.map(({ what, value }) => [what, value.toFixed(2)]),
-      ),
-    );
+  parts.push(...findingTable(r.findings));
   if (r.at_rest) {
     const names = Map.groupBy(r.at_rest.processes, ({ name }) => name);
     const processes = [...names].map(([name, all]) => [
@@ -111,7 +128,7 @@ export function asText(r: Report): string {
     ]);
     parts.push(table(['at rest', 'MiB'], [...processes, ['all', r.at_rest.total_mib.toFixed(0)]]));
   }
-  if (goals.length > 0) parts.push(table(['goal', 'is', 'wanted', ''], goals));
+  parts.push(...goalTable(r.goals));
   if (r.disturbed > 0) {
     parts.push(
       `${r.disturbed} of ${r.visits.length} visits had neighbours on more than ${FOREIGN_CORES} cores: run it again on a quiet machine before you believe a close figure.`,
