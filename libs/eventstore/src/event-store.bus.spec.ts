@@ -190,13 +190,13 @@ describe('two writers', () => {
     const meddled: Bus = Object.create(bus, {
       publishAcked: {
         value: async (...args: Parameters<Bus['publishAcked']>) => {
-          await put('lost', envelope([]), {});
+          await put('contended', envelope([]), {});
           return bus.publishAcked(...args);
         },
       },
     }) as Bus;
     const unlucky = new EventStore({ bus: meddled });
-    await expect(unlucky.execute(hostile, 'ws', 'lost', increment(), ctx())).rejects.toMatchObject({
+    await expect(unlucky.execute(hostile, 'ws', 'contended', increment(), ctx())).rejects.toMatchObject({
       kind: 'conflict',
       reason: 'revision_conflict',
     });
