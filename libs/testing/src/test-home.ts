@@ -4,6 +4,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { schemaOf, SERVICES, type BusUser } from '@cortex/contracts';
 import type { Secrets } from '@cortex/service-kit';
+import { rsaKey } from './rsa-key.js';
 import { tempDir } from './temp-dir.js';
 
 export interface TestHome extends AsyncDisposable {
@@ -20,7 +21,7 @@ export async function testHome(
   const file = join(dir, 'config', 'secrets.json');
   if (!existsSync(file)) {
     await mkdir(join(dir, 'config'), { recursive: true, mode: 0o700 });
-    await writeFile(file, JSON.stringify(secretsOf(passwords)), { mode: 0o600 });
+    await writeFile(file, JSON.stringify(await secretsOf(passwords)), { mode: 0o600 });
   }
   return {
     dir,
@@ -30,10 +31,9 @@ export async function testHome(
   };
 }
 
-function secretsOf(passwords: Parameters<typeof testHome>[0]): Secrets {
+async function secretsOf(passwords: Parameters<typeof testHome>[0]): Promise<Secrets> {
   const random = () => randomBytes(32).toString('hex');
   const roles = SERVICES.flatMap((name) => [schemaOf(name), `${schemaOf(name)}_projector`]);
-  const issuer = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const ed25519 = () => generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
   return {
     version: 1,
@@ -49,7 +49,7 @@ function secretsOf(passwords: Parameters<typeof testHome>[0]): Secrets {
     device_server_key: ed25519(),
     session_key: ed25519(),
     audit_anchor_key: ed25519(),
-    issuer: { kid: 'test', private_jwk: issuer.privateKey.export({ format: 'jwk' }) as Record<string, unknown> },
+    issuer: { kid: 'test', private_jwk: { ...(await rsaKey()) } },
     admin_secret: random(),
     cron_secret: random(),
   };

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { decodeJwt, exportJWK, generateKeyPair, SignJWT, type CryptoKey } from 'jose';
+import { rsaKey } from '@cortex/testing/rsa-key';
+import { decodeJwt, exportJWK, importJWK, SignJWT, type CryptoKey, type JWK } from 'jose';
 
 export interface TestIssuer extends AsyncDisposable {
   readonly url: string;
@@ -29,7 +30,12 @@ export const INTROSPECTION_CLIENT = { id: 'cortex', secret: 'of the edge' };
 export async function testIssuer(): Promise<TestIssuer> {
   let serial = 0;
   let fetches = 0;
-  const make = async () => ({ ...(await generateKeyPair('RS256', { extractable: true })), kid: `k${++serial}` });
+  const make = async () => {
+    const jwk = await rsaKey();
+    const { kty, n, e } = jwk;
+    const [privateKey, publicKey] = await Promise.all([jwk, { kty, n, e }].map(imported));
+    return { privateKey: privateKey!, publicKey: publicKey!, kid: `k${++serial}` };
+  };
   let key = await make();
   let introspections = 0;
   const { id, secret } = INTROSPECTION_CLIENT;
@@ -83,3 +89,5 @@ export async function testIssuer(): Promise<TestIssuer> {
   };
   return issuer;
 }
+
+const imported = (jwk: JWK) => importJWK(jwk, 'RS256', { extractable: true }) as Promise<CryptoKey>;
