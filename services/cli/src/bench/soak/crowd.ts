@@ -95,30 +95,40 @@ export class Crowd {
     }
   }
 
+  /** One visit of a client, from its handshake until it has gone in order. */
   async #live(n: number, life: number): Promise<void> {
-    const { port, teams, kind, requestsPerSecond, clients } = this.#order;
+    const { port, teams, kind } = this.#order;
     const team = teams[n % teams.length] as Team;
     const client = new McpClient({ port, token: team.token, ...manner(kind, n, teams.length) });
     this.#here++;
     try {
       await this.#timed(() => client.connect());
       this.#lives++;
-      if (kind !== 'mixed') return await this.#left.promise;
-      const period = requestsPerSecond === null ? 0 : (clients / requestsPerSecond) * 1000;
-      const calls = Math.ceil(this.#order.callsOfLife * (0.5 + ((n * 7 + life * 3) % 11) / 10));
-      const work = { ticket: '' };
-      // The first one comes at some moment of its period, and each has its own.
-      let due = performance.now() + period * ((n * 0.618) % 1);
-      for (let k = 0; k < calls && !this.#leaving; k++) {
-        await this.#pause(due - performance.now());
-        if (this.#leaving) return;
-        await this.#timed(() => turn(client, team, work, k, `load ${n} ${life} ${k}`));
-        // Who is late does not send all that it has missed at once.
-        due = Math.max(due + period, performance.now() - period);
-      }
+      if (kind === 'mixed') await this.#work(client, team, n, life);
+      else await this.#left.promise;
+    } catch (error) {
+      // How it goes then is not what failed first.
+      await client.leave().catch(() => undefined);
+      throw error;
     } finally {
       this.#here--;
-      await client.leave();
+    }
+    await client.leave();
+  }
+
+  async #work(client: McpClient, team: Team, n: number, life: number): Promise<void> {
+    const { requestsPerSecond, clients, callsOfLife } = this.#order;
+    const period = requestsPerSecond === null ? 0 : (clients / requestsPerSecond) * 1000;
+    const calls = Math.ceil(callsOfLife * (0.5 + ((n * 7 + life * 3) % 11) / 10));
+    const work = { ticket: '' };
+    // The first one comes at some moment of its period, and each has its own.
+    let due = performance.now() + period * ((n * 0.618) % 1);
+    for (let k = 0; k < calls; k++) {
+      await this.#pause(due - performance.now());
+      if (this.#leaving) return;
+      await this.#timed(() => turn(client, team, work, k, `load ${n} ${life} ${k}`));
+      // Who is late does not send all that it has missed at once.
+      due = Math.max(due + period, performance.now() - period);
     }
   }
 

@@ -7,7 +7,9 @@ import type { ServiceDefinition } from '@cortex/service-kit';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { asProvisioner as withProvisioner, type Admin } from '../../admin.js';
+import { CliError } from '../../exit.js';
 import { loadServices } from '../../services.js';
+import { tailOf } from '../../tail.js';
 import { makeToken } from '../../token.js';
 import { serviceEnvironment } from '../../up/environment.js';
 import { askReady } from '../../up/ready.js';
@@ -92,9 +94,13 @@ export class Whole implements AsyncDisposable {
       CORTEX_OPS_PORT: String(port),
     };
     const begin = Promise.resolve();
-    this.#running.set(part, startServiceProcess({ services: names, env, logFile: log(part), port, begin }));
+    const running = startServiceProcess({ services: names, env, logFile: log(part), port, begin });
+    this.#running.set(part, running);
+    let ended = false;
+    void running.exited.then(() => (ended = true));
     const ready = async () => {
       this.signal.throwIfAborted();
+      if (ended) throw new CliError(`${part} ended while starting:\n${tailOf(log(part), 15)}`);
       return (await askReady(`http://127.0.0.1:${port}`)).ready;
     };
     await until(`ready (${part})`, log(part), ready, READY_MS);
