@@ -13,7 +13,10 @@ export const inContainers = (): boolean => process.env['TEST_INFRA'] === 'contai
 
 const imageOf = (): string => process.env['TEST_NATS_IMAGE'] || 'nats:2.12-alpine';
 
-/** As `startNats`, in a container that the end of the run takes away. Store and configuration lie in our own folders. */
+/**
+ * As `startNats`, in a container that the end of the run takes away. Store and configuration lie in our own folders; the file
+ * names the store, since a server of 2.9 reads no change of a file when a flag says what the file does not.
+ */
 export async function natsContainer({
   dir,
   port,
@@ -28,7 +31,7 @@ export async function natsContainer({
   const label = `cortex-test=${process.env['CORTEX_TEST_RUN'] ?? ''}`;
   const mounts = ['-v', `${dir}:${dir}`, '-v', `${configFile}:${configFile}:ro`];
   const container = ['--label', label, '--user', `${uid}:${gid}`, '-p', `127.0.0.1:${port || ''}:4222`, ...mounts];
-  const server = ['--config', configFile, '--addr', '0.0.0.0', '--port', '4222', '--jetstream', '--store_dir', dir];
+  const server = ['--config', configFile, '--addr', '0.0.0.0', '--port', '4222'];
   const id = await docker('run', '-d', ...container, imageOf(), ...server);
   const exited = docker('wait', id).then(
     (code) => ({ code: Number(code), signal: null }),

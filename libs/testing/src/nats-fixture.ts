@@ -6,6 +6,7 @@ import { busPermissions, PROVISIONER, SERVICES, type BusUser } from '@cortex/con
 import { startNats } from '@cortex/embedded';
 import { consumersOf, provisionBus, type Provisionable } from '@cortex/eventstore';
 import type { Certified } from './certificates.js';
+import { eventually } from './eventually.js';
 import { inContainers, natsContainer } from './nats-container.js';
 import { tempDir } from './temp-dir.js';
 
@@ -51,9 +52,10 @@ export async function natsFixture(options: NatsFixtureOptions = {}): Promise<Nat
   const tls = options.tls && (await tlsFiles(dir, options.tls));
   const contained = inContainers() && !tls;
   const data = join(dir, 'data');
-  const store = contained ? {} : { store_dir: data };
   const writeConfig = () =>
-    writeFile(configFile, configOf(services, passwords, { store, tls: tls?.server }), { mode: 0o600 });
+    writeFile(configFile, configOf(services, passwords, { store: { store_dir: data }, tls: tls?.server }), {
+      mode: 0o600,
+    });
   await writeConfig();
   const start = (port: number) =>
     contained
@@ -94,6 +96,8 @@ export async function natsFixture(options: NatsFixtureOptions = {}): Promise<Nat
     },
     async provision() {
       const bus = await fixture.busAs(PROVISIONER);
+      // A machine with much to do may need longer than a bus waits for its first connection.
+      await eventually(() => bus.up, 30_000);
       await provisionBus({ nc: bus.nc, services, ...(ackWaitMs !== undefined && { ackWaitMs }) });
     },
     async [Symbol.asyncDispose]() {
