@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { isCortexError, type BusRequest, type BusUser } from '@cortex/contracts';
 import { startNats } from '@cortex/embedded';
-import { eventually } from '@cortex/testing';
+import { eventually } from '@cortex/testing/eventually';
 import { headers } from '@nats-io/transport-node';
 import { ask, answer, readRequest } from './ask.js';
 import type { Bus, KvEntry } from './bus.js';

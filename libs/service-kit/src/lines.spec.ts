@@ -1,7 +1,8 @@
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { eventually, tempDir } from '@cortex/testing';
+import { eventually } from '@cortex/testing/eventually';
+import { tempDir } from '@cortex/testing/temp-dir';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { LineWriter } from './lines.js';
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { expect, it } from '@jest/globals';
-import { eventually } from '@cortex/testing';
+import { eventually } from '@cortex/testing/eventually';
 import { collected, identityOf, isAlive } from './identity.js';
 
 it('a process that has ended and that its parent has not collected is gone, and its number is waited for', async () => {

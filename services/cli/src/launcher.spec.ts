@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { freePort, isPortFree } from '@cortex/embedded/ports';
-import { eventually } from '@cortex/testing';
+import { eventually } from '@cortex/testing/eventually';
 import { EXIT } from './exit.js';
 import { homeOf, type Home } from './home.js';
 import { isAlive } from './identity.js';

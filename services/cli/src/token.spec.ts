@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { beforeAll, expect, it } from '@jest/globals';
 import { SCOPES } from '@cortex/contracts/scopes';
-import { tempDir } from '@cortex/testing';
+import { tempDir } from '@cortex/testing/temp-dir';
 import { EXIT } from './exit.js';
 import { homeOf, type Home } from './home.js';
 import { KNOWN_SCOPES } from './scopes.js';

@@ -1,5 +1,6 @@
 import type { Anchor, ChainEvent } from '@cortex/contracts/chain';
-import { foldHistories, specFor } from '@cortex/testing';
+import { foldHistories } from '@cortex/testing/fold-histories';
+import { specFor } from '@cortex/testing/spec-for';
 import { expect, it } from '@jest/globals';
 import { chain } from './chain.decider.js';
 

@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import type { ExecutionEvent } from '@cortex/contracts/execution';
-import { foldHistories, specFor } from '@cortex/testing';
+import { foldHistories } from '@cortex/testing/fold-histories';
+import { specFor } from '@cortex/testing/spec-for';
 import { execution, type Ending, type ExecutionCommand, type Started } from './execution.decider.js';
 
 const given = specFor(execution);

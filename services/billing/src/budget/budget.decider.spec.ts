@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import type { BudgetEvent } from '@cortex/contracts/cost';
-import { foldHistories, specFor } from '@cortex/testing';
+import { foldHistories } from '@cortex/testing/fold-histories';
+import { specFor } from '@cortex/testing/spec-for';
 import { budget, type BudgetCommand, type Budgets } from './budget.decider.js';
 
 const given = specFor(budget);

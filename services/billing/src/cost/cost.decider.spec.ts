@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import type { CostEvent } from '@cortex/contracts/cost';
-import { foldHistories, specFor } from '@cortex/testing';
+import { foldHistories } from '@cortex/testing/fold-histories';
+import { specFor } from '@cortex/testing/spec-for';
 import { cost, costId } from './cost.decider.js';
 
 const given = specFor(cost);

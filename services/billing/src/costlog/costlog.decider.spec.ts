@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import type { CostLogEvent } from '@cortex/contracts/cost';
-import { foldHistories, specFor } from '@cortex/testing';
+import { foldHistories } from '@cortex/testing/fold-histories';
+import { specFor } from '@cortex/testing/spec-for';
 import { costlog, type CostLogCommand } from './costlog.decider.js';
 
 const given = specFor(costlog);

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { tempDir } from '@cortex/testing';
+import { tempDir } from '@cortex/testing/temp-dir';
 import { beforeAll, expect, it } from '@jest/globals';
 import { readErased, together } from './erased.js';
 

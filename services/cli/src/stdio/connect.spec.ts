@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { tempDir } from '@cortex/testing';
+import { tempDir } from '@cortex/testing/temp-dir';
 import { homeOf } from '../home.js';
 import { connect, type StdioFlags } from './connect.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '@cortex/testing';
+import { eventually } from '@cortex/testing/eventually';
 import { Bridged, META, MODERN } from '../testing/bridged.js';
 import { json, result, ScriptedGateway, stream } from '../testing/scripted-gateway.js';
 

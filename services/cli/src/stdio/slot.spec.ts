@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { expect, it } from '@jest/globals';
-import { tempDir } from '@cortex/testing';
+import { tempDir } from '@cortex/testing/temp-dir';
 import { homeOf, openHome, readJson } from '../home.js';
 import { identityOf } from '../identity.js';
 import { ensureSecrets } from '../secrets.js';

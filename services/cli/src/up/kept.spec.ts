@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Exit, Running } from '@cortex/embedded/child';
-import { eventually } from '@cortex/testing';
+import { eventually } from '@cortex/testing/eventually';
 import { Kept } from './kept.js';
 
 /** A process that ends when it is told to. */

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
-import { tempDir } from '@cortex/testing';
+import { tempDir } from '@cortex/testing/temp-dir';
 import { homeOf } from '../home.js';
 import { writeCortexCommand, writeProgram } from './programs.js';
 

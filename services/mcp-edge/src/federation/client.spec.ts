@@ -2,7 +2,7 @@ import { createServer as createTcpServer, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually } from '@cortex/testing';
+import { eventually } from '@cortex/testing/eventually';
 import { withBearer } from '../auth/bearer.js';
 import { personCaller } from '../auth/caller.js';
 import { json, type TestBackend, testBackend } from '../testing/backend.js';

@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { eventually } from '@cortex/testing';
+import { eventually } from '@cortex/testing/eventually';
 import { EventStream } from './streams.js';
 
 let server: Server;

@@ -1,6 +1,7 @@
 import { AGENT_ROLES, type AgentRole } from '@cortex/contracts/agent';
 import type { DomainEvent, MemoryPermission } from '@cortex/contracts/memory';
-import { foldHistories, specFor } from '@cortex/testing';
+import { foldHistories } from '@cortex/testing/fold-histories';
+import { specFor } from '@cortex/testing/spec-for';
 import { describe, expect, it } from '@jest/globals';
 import { domain, type DomainCommand } from './domain.decider.js';
 

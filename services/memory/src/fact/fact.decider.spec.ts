@@ -1,5 +1,6 @@
 import type { FactEvent, RecordedFact } from '@cortex/contracts/memory';
-import { foldHistories, specFor } from '@cortex/testing';
+import { foldHistories } from '@cortex/testing/fold-histories';
+import { specFor } from '@cortex/testing/spec-for';
 import { describe, expect, it } from '@jest/globals';
 import { conflictId, fact, factsId, MOST_ACTIVE, type FactCommand } from './fact.decider.js';
 

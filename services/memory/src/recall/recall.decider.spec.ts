@@ -1,5 +1,6 @@
 import type { RecallEvent } from '@cortex/contracts/memory';
-import { foldHistories, specFor } from '@cortex/testing';
+import { foldHistories } from '@cortex/testing/fold-histories';
+import { specFor } from '@cortex/testing/spec-for';
 import { expect, it } from '@jest/globals';
 import { recall } from './recall.decider.js';
 

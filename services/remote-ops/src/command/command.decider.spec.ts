@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { CommitEnvelope } from '@cortex/contracts';
 import type { RemoteCommandEvent } from '@cortex/contracts/device';
-import { specFor } from '@cortex/testing';
+import { specFor } from '@cortex/testing/spec-for';
 import { expect, it } from '@jest/globals';
 import { remoteCommand, type CommandCommand } from './command.decider.js';
 

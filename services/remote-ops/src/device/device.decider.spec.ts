@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { CommitEnvelope } from '@cortex/contracts';
 import type { DeviceEvent } from '@cortex/contracts/device';
-import { specFor } from '@cortex/testing';
+import { specFor } from '@cortex/testing/spec-for';
 import { describe, expect, it } from '@jest/globals';
 import { device, deviceId, type DeviceCommand } from './device.decider.js';
 

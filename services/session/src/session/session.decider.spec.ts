@@ -1,5 +1,6 @@
 import type { SessionEvent } from '@cortex/contracts/session';
-import { foldHistories, specFor } from '@cortex/testing';
+import { foldHistories } from '@cortex/testing/fold-histories';
+import { specFor } from '@cortex/testing/spec-for';
 import { describe, expect, it } from '@jest/globals';
 import { RECENT_MESSAGES, session, type SessionState } from './session.decider.js';
 import { openedStart } from './start.js';

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { GuardRule } from '@cortex/contracts';
 import type { GuardRulesEvent } from '@cortex/contracts/workspace';
-import { foldHistories, specFor } from '@cortex/testing';
+import { foldHistories } from '@cortex/testing/fold-histories';
+import { specFor } from '@cortex/testing/spec-for';
 import { guardrules, type GuardRulesCommand } from './guardrules.decider.js';
 
 const given = specFor(guardrules);

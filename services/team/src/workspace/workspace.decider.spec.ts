@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { WorkspaceEvent } from '@cortex/contracts/workspace';
-import { foldHistories, specFor } from '@cortex/testing';
+import { foldHistories } from '@cortex/testing/fold-histories';
+import { specFor } from '@cortex/testing/spec-for';
 import { workspace, type WorkspaceCommand } from './workspace.decider.js';
 
 const given = specFor(workspace);

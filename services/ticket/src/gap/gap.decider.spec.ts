@@ -1,6 +1,7 @@
 import type { GapEvent, GapReport, GapStatus } from '@cortex/contracts/gap';
 import { GAP_STATUSES } from '@cortex/contracts/gap';
-import { foldHistories, specFor } from '@cortex/testing';
+import { foldHistories } from '@cortex/testing/fold-histories';
+import { specFor } from '@cortex/testing/spec-for';
 import { describe, expect, it } from '@jest/globals';
 import { gap, type GapCommand, type GapTriage } from './gap.decider.js';
 

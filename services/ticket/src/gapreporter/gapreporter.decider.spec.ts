@@ -1,5 +1,6 @@
 import type { GapReporterEvent } from '@cortex/contracts/gap';
-import { foldHistories, specFor } from '@cortex/testing';
+import { foldHistories } from '@cortex/testing/fold-histories';
+import { specFor } from '@cortex/testing/spec-for';
 import { describe, expect, it } from '@jest/globals';
 import { gapReporter, type GapReporterCommand, NEW_PER_HOUR } from './gapreporter.decider.js';
 

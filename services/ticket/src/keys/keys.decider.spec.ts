@@ -1,5 +1,6 @@
 import type { TicketKeysEvent } from '@cortex/contracts/ticket';
-import { foldHistories, specFor } from '@cortex/testing';
+import { foldHistories } from '@cortex/testing/fold-histories';
+import { specFor } from '@cortex/testing/spec-for';
 import { describe, expect, it } from '@jest/globals';
 import { keys, type KeysCommand } from './keys.decider.js';
 

@@ -1,5 +1,6 @@
 import { TICKET_STATUSES, type TicketChanges, type TicketEvent, type TicketStatus } from '@cortex/contracts/ticket';
-import { foldHistories, specFor } from '@cortex/testing';
+import { foldHistories } from '@cortex/testing/fold-histories';
+import { specFor } from '@cortex/testing/spec-for';
 import { describe, expect, it } from '@jest/globals';
 import { MAX_LABELS, ticket, type TicketCommand, type TicketUpdate } from './ticket.decider.js';
 

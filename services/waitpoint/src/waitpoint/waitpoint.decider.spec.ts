@@ -1,5 +1,6 @@
 import type { WaitpointEvent } from '@cortex/contracts/waitpoint';
-import { foldHistories, specFor } from '@cortex/testing';
+import { foldHistories } from '@cortex/testing/fold-histories';
+import { specFor } from '@cortex/testing/spec-for';
 import { describe, expect, it } from '@jest/globals';
 import { MOST_SPARE, waitpoint, type RecordSignal, type WaitpointCommand } from './waitpoint.decider.js';
 

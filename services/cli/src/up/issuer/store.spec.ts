@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { tempDir } from '@cortex/testing';
+import { tempDir } from '@cortex/testing/temp-dir';
 import { IssuerStore } from './store.js';
 
 const HOUR_S = 3_600;

@@ -1,6 +1,6 @@
 import type { DefinitionEvent } from '@cortex/contracts/definition';
 import type { EventMeta } from '@cortex/eventstore';
-import { specFor } from '@cortex/testing';
+import { specFor } from '@cortex/testing/spec-for';
 import { describe, expect, it } from '@jest/globals';
 import { observedTool, review } from '../../testing/definitions.js';
 import { catalog, type CatalogCommand } from './catalog.decider.js';

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { eventually } from '@cortex/testing';
+import { eventually } from '@cortex/testing/eventually';
 import { checkResult, type ResultPolicy } from './result-check.js';
 import { Validator } from './validator.js';
 
