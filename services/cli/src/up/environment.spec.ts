@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { SERVICES } from '@cortex/contracts';
 import type { Secrets } from '@cortex/service-kit';
 import { homeOf } from '../home.js';
-import { serviceEnvironment, withoutCredentials } from './environment.js';
+import { provisionerEnvironment, serviceEnvironment, withoutCredentials } from './environment.js';
 import type { UpState } from './state.js';
 
 const secrets = {
@@ -39,6 +39,17 @@ const outside = {
 };
 const of = (...services: ('mcp-edge' | 'remote-ops' | 'session' | 'billing' | 'audit')[]) =>
   serviceEnvironment(services, homeOf('/home/x'), state, secrets, outside);
+
+describe('the environment of the provisioner', () => {
+  it('says how servers elsewhere are reached, and holds no secret', () => {
+    const way = { CORTEX_NATS_CA_FILE: '/ca.crt', CORTEX_NATS_CERT_FILE: '/own.crt', CORTEX_NATS_KEY_FILE: '/own.key' };
+    expect(provisionerEnvironment({ ...outside, ...way, NODE_ENV: 'production' })).toEqual({
+      PATH: '/bin',
+      ...way,
+      NODE_ENV: 'production',
+    });
+  });
+});
 
 describe('the environment of a service', () => {
   it('T60 holds nothing of ours that is no setting of Cortex', () => {

@@ -7,6 +7,8 @@ import { ownerSub } from '../token.js';
 /** Of our own environment a service gets what the system needs and what is a setting of Cortex; nothing else is inherited. */
 const SYSTEM = /^(PATH|HOME|USER|SHELL|TMPDIR|TZ|LANG|LC_.*|SSL_CERT_(FILE|DIR)|(HTTPS?|NO|ALL)_PROXY)$/i;
 const SETTINGS = /^(NODE_ENV|NODE_EXTRA_CA_CERTS|OTEL_|OAUTH_|CORTEX_|RATE_LIMIT_DISABLED|CRON_SECRET|SLACK_|FEISHU_)/;
+/** How servers elsewhere are reached, and whether they may be without TLS. */
+const WAY = /^(NODE_ENV|NODE_EXTRA_CA_CERTS|CORTEX_ALLOW_INSECURE_SERVERS|CORTEX_NATS_(CA|CERT|KEY)_FILE)$/;
 /** Names of variables that hold a secret. */
 export const SECRET = /(SECRET|TOKEN|PASSWORD|CREDS|KEY|KEYS_OLD)$/;
 /** Settings of the launcher itself. */
@@ -81,6 +83,10 @@ export function serviceEnvironment(
     CORTEX_CLIENT_PORT: String(state.ports.devices),
   };
 }
+
+/** What the provisioner of `up` needs: the system's, and how bus and database show who they are; no secret. */
+export const provisionerEnvironment = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => SYSTEM.test(name) || WAY.test(name)));
 
 /** What one service shows to bus and database. */
 export function ownPasswords(service: ServiceName | undefined, secrets: Secrets): Record<string, string> {

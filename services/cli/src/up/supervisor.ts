@@ -20,7 +20,7 @@ import { lastWords } from '../tail.js';
 import { audienceOf, ownerSub } from '../token.js';
 import { version } from '../version.js';
 import type { Owner } from './default-workspace.js';
-import { serviceEnvironment, withoutCredentials } from './environment.js';
+import { provisionerEnvironment, serviceEnvironment, withoutCredentials } from './environment.js';
 import { productionRefused, startIssuer, type Issuer } from './issuer.js';
 import { Kept } from './kept.js';
 import { endLeftovers } from './leftovers.js';
@@ -305,7 +305,11 @@ export class Supervisor {
   #startProvisioner() {
     const main = fileURLToPath(new URL('../provision-main.js', import.meta.url));
     const child = fork(main, [], {
-      env: { ...bare(this.options.env), CORTEX_HOME: this.#home.dir, NODE_COMPILE_CACHE: this.#home.compiled },
+      env: {
+        ...provisionerEnvironment(this.options.env),
+        CORTEX_HOME: this.#home.dir,
+        NODE_COMPILE_CACHE: this.#home.compiled,
+      },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       // Nothing is lost when a provisioning is cut off: the next one finishes it.
       signal: this.#work.signal,
@@ -375,7 +379,3 @@ export class Supervisor {
     await Promise.all(this.#kept.flatMap(({ running }) => (running === undefined ? [] : [running.kill()])));
   }
 }
-
-/** What a program of ours needs that is not one of the services. */
-const bare = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
-  Object.fromEntries(['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG'].map((name) => [name, env[name]]));
