@@ -37,7 +37,8 @@ export class HealthRegistry {
   }
 }
 
-async function problemOf(check: Check): Promise<string | null> {
+/** What a check says, or that it did not say anything in time. */
+export async function problemOf(check: Check): Promise<string | null> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const timer = setTimeout(resolve, LIMIT_MS, `did not answer within ${LIMIT_MS / 1000} s`);
   try {

@@ -15,7 +15,7 @@ import type { Type } from '@nestjs/common';
 import type { Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { Environment, ServiceCredentials } from './config.js';
-import type { HealthRegistry } from './health.js';
+import { problemOf, type HealthRegistry } from './health.js';
 import type { Lines } from './lines.js';
 import { busLog } from './log.js';
 import type { Metrics } from './metrics.js';
@@ -225,11 +225,15 @@ export class ServiceHost {
 
   #observe(): void {
     const service = this.definition.name;
-    const { busUp, inFlight } = this.metrics;
+    const { busUp, databaseUp, dropped, inFlight } = this.metrics;
+    dropped.inc({ service }, 0); // a counter that begins at its first message would have grown by nothing
     this.#cleanups.push(
       this.health.add(`${service}.start`, () => this.#problem),
       this.health.add(`${service}.bus`, () => (this.bus.up ? null : NOT_CONNECTED)),
       this.health.add(`${service}.database`, () => this.#databaseProblem()),
+      this.metrics.onScrape(async () => {
+        databaseUp.set({ service }, (await problemOf(() => this.#databaseProblem())) === null ? 1 : 0);
+      }),
       this.metrics.onScrape(async () => {
         busUp.set({ service }, this.bus.up ? 1 : 0);
         inFlight.set({ service }, this.transport.runner.inFlight.size);

@@ -59,6 +59,13 @@ export class Metrics {
     registers: [this.registry],
   });
 
+  readonly databaseUp = new Gauge({
+    name: 'cortex_database_up',
+    help: '1 while PostgreSQL answers',
+    labelNames: ['service'],
+    registers: [this.registry],
+  });
+
   readonly projectionPosition = new Gauge({
     name: 'cortex_projection_position',
     help: 'Stream sequence up to which a projection has applied the log',

@@ -44,6 +44,8 @@ describe('the operator of a process', () => {
       'cortex_jetstream_pending{service="ticket",stream="CORTEX_EVENTS",consumer="sample_counters_v1"} 0',
     );
     expect(text).toContain('cortex_bus_up{service="ticket"} 1');
+    expect(text).toContain('cortex_database_up{service="ticket"} 1');
+    expect(text).toContain('cortex_messages_dropped_total{service="ticket"} 0');
     expect(text).toMatch(/process_resident_memory_bytes \d+/);
   });
 

@@ -13,7 +13,7 @@ export interface Alert {
 export const ALERTS: readonly Alert[] = [
   {
     name: 'EdgeIsAway',
-    query: 'absent(gw_requests_total) == 1',
+    query: 'absent(gw_views_age_seconds) == 1',
     lasts: '2m',
     severity: 'page',
     says: 'No replica of the edge can be asked.',
@@ -24,6 +24,13 @@ export const ALERTS: readonly Alert[] = [
     lasts: '1m',
     severity: 'page',
     says: 'An instance of {{ $labels.service }} has no connection to NATS.',
+  },
+  {
+    name: 'DatabaseIsAway',
+    query: 'min by (service) (cortex_database_up) == 0',
+    lasts: '1m',
+    severity: 'page',
+    says: 'PostgreSQL does not answer an instance of {{ $labels.service }}.',
   },
   {
     name: 'CallsFail',

@@ -88,6 +88,12 @@ export const DASHBOARDS: readonly Dashboard[] = [
         queries: [['sum by (service) (cortex_bus_up)', '{{service}}']],
       },
       {
+        title: 'Answers of the database',
+        says: 'Instances that PostgreSQL answers, by service.',
+        unit: 'short',
+        queries: [['sum by (service) (cortex_database_up)', '{{service}}']],
+      },
+      {
         title: 'Memory',
         says: 'Resident, by instance.',
         unit: 'bytes',
