@@ -2,7 +2,7 @@ import { subjects } from '@cortex/contracts';
 import { recordCheck } from './call-records.js';
 import { startEdge } from './edge-with.js';
 import { type Started, startProgram } from './processes.js';
-import { callOf, contractCallOf, TOOL } from './request.js';
+import { callOf, contractCallOf, listOf, TOOL } from './request.js';
 import type { Running, Target } from './targets.js';
 
 /** Of whoever may list and call the tools of the backend. */
@@ -51,10 +51,12 @@ export interface GatewaySettings {
   what: string;
   /** Tools of the backend. */
   tools?: number;
+  /** It is asked for its list, not for an echo. */
+  list?: true;
 }
 
 /** Cortex in front of the same backend, in a fresh home for every visit. */
-export const gatewayTarget = ({ name, what, tools = 1 }: GatewaySettings): Target => ({
+export const gatewayTarget = ({ name, what, tools = 1, list }: GatewaySettings): Target => ({
   name,
   what,
   async start() {
@@ -65,11 +67,11 @@ export const gatewayTarget = ({ name, what, tools = 1 }: GatewaySettings): Targe
     const records = stack.use(await recordCheck(ground, subjects.call('mcp-edge', TOOL)));
     const cleanUp = stack.move();
     return {
-      ...callOf(door),
+      ...(list ? listOf(door) : callOf(door)),
       port: door.port,
       server: edge.edge,
       helpers: { backend: backend.pid, broker: ground.nats.pid, sink },
-      verify: (answers) => records.compare(name, answers),
+      ...(!list && { verify: (answers: number) => records.compare(name, answers) }),
       [Symbol.asyncDispose]: () => cleanUp.disposeAsync(),
     } satisfies Running;
   },

@@ -4,7 +4,7 @@ import type { CommitEnvelope } from '@cortex/contracts';
 import { subjects } from '@cortex/contracts';
 import type { TicketEvent } from '@cortex/contracts/ticket';
 import { projectionStatus, rebuildProjection } from '@cortex/eventstore';
-import { cortexTarget } from '../cortex-target.js';
+import { gatewayTarget } from '../gateway-targets.js';
 import { fill, type Commit } from '../rebuild-rate.js';
 import type { Finding } from '../scenario.js';
 import { visit, type Times } from '../visit.js';
@@ -39,12 +39,13 @@ export async function growth(plan: GrowthPlan, ways: Ways): Promise<Finding[]> {
   return findings;
 }
 
+/** Of a backend: one service does not offer so many. */
 async function withTools(tools: number, { times }: GrowthPlan, { signal, tell }: Ways): Promise<Finding[]> {
   tell(`  ${count(tools)} tools`);
-  const called = await visit(cortexTarget({ name: 'call', what: '', tools }), CONNECTIONS, 0, times, signal);
+  const called = await visit(gatewayTarget({ name: 'call', what: '', tools }), CONNECTIONS, 0, times, signal);
   // A list of many is slow: what is needed to warm it up is bounded by time.
   const listed = await visit(
-    cortexTarget({ name: 'list', what: '', tools, list: true }),
+    gatewayTarget({ name: 'list', what: '', tools, list: true }),
     CONNECTIONS,
     0,
     times,
