@@ -129,3 +129,18 @@ imagePullSecrets: {{- toYaml . | nindent 2 }}
 - { name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ . | quote }} }
 {{- end }}
 {{- end -}}
+
+{{- /* A disk of a StatefulSet (name, size, storageClass), with all that the API server adds: it compares the list whole, so that otherwise each upgrade would change it. */ -}}
+{{- define "cortex.claim" -}}
+- apiVersion: v1
+  kind: PersistentVolumeClaim
+  metadata: { name: {{ .name }}, creationTimestamp: null }
+  spec:
+    accessModes: [ReadWriteOnce]
+    {{- with .storageClass }}
+    storageClassName: {{ . }}
+    {{- end }}
+    volumeMode: Filesystem
+    resources: { requests: { storage: {{ .size }} } }
+  status: { phase: Pending }
+{{- end }}

@@ -12,8 +12,8 @@ export function chartServices(sample: Secrets): string {
     `${name}:`,
     `  opsPort: ${opsPortOf(name)}`,
     `  replicas: { least: ${replicas.least}, most: ${replicas.most} }`,
-    `  requests: { cpu: ${cpu}m, memory: ${memory}Mi }`,
-    `  limits: { memory: ${memoryLimit}Mi }`,
+    `  requests: { cpu: ${cpu}m, memory: ${bytes(memory)} }`,
+    `  limits: { memory: ${bytes(memoryLimit)} }`,
     ...(more.disk ? ['  disk: true'] : []),
     ...(more.outward ? ['  outward: true'] : []),
     ...(more.files ? [`  files: [${more.files.join(', ')}]`] : []),
@@ -40,3 +40,6 @@ export function chartSchema(text: string): string {
   const names = SERVICES.map((name) => `          ${JSON.stringify(name)}`).join(',\n');
   return text.replace(/("propertyNames": \{\n {8}"enum": \[)[^\]]*\]/, `$1\n${names}\n        ]`);
 }
+
+/** MiB as the API server writes them: another form of the same would be a change at each upgrade. */
+const bytes = (mebibytes: number): string => (mebibytes % 1024 === 0 ? `${mebibytes / 1024}Gi` : `${mebibytes}Mi`);
