@@ -13,6 +13,7 @@ const PARTS = ['steps', 'soak', 'growth'] as const;
 
 interface Options {
   minutes?: number;
+  warmup?: number;
   clients?: number;
   events?: number[];
   only?: (typeof PARTS)[number][];
@@ -22,7 +23,7 @@ interface Options {
 
 interface Plan {
   steps: Omit<StepPlan, 'cores'>;
-  soak: { clients: number; durationMs: number; sampleMs: number; callsOfLife: number };
+  soak: { clients: number; warmupMs: number; durationMs: number; sampleMs: number; callsOfLife: number };
   growth: GrowthPlan;
 }
 
@@ -31,14 +32,17 @@ const SHARE = 0.7;
 const FULL_TIMES: Times = { warmupMs: 2_500, warmupCalls: 15_000, measureMs: 4_000 };
 const QUICK_TIMES: Times = { warmupMs: 500, warmupCalls: 0, measureMs: 500 };
 
+/** The broker keeps what it sent on streams for ten minutes; until then its memory grows with every answer. */
+const WARMUP_MS = 600_000;
+
 const FULL: Plan = {
   steps: { callers: [1, 2, 4, 8, 16, 32, 64, 128, 256], warmupMs: 8_000, measureMs: 12_000, callsOfLife: 100 },
-  soak: { clients: 200, durationMs: 20 * 60_000, sampleMs: 5_000, callsOfLife: 100 },
+  soak: { clients: 200, warmupMs: WARMUP_MS, durationMs: 20 * 60_000, sampleMs: 5_000, callsOfLife: 100 },
   growth: { tools: [1, 200, 2_000], sessions: 1_000, events: [1e3, 1e5], times: FULL_TIMES, settleMs: 10_000 },
 };
 const QUICK: Plan = {
   steps: { callers: [2, 8], warmupMs: 1_000, measureMs: 1_500, callsOfLife: 20 },
-  soak: { clients: 20, durationMs: 12_000, sampleMs: 500, callsOfLife: 20 },
+  soak: { clients: 20, warmupMs: 0, durationMs: 12_000, sampleMs: 500, callsOfLife: 20 },
   growth: { tools: [1, 200], sessions: 40, events: [1e3], times: QUICK_TIMES, settleMs: 500 },
 };
 
@@ -46,7 +50,8 @@ const QUICK: Plan = {
 export function loadCommand(): Command {
   return new Command('load')
     .description('raise the load on a whole Cortex until it is saturated, hold it there, and see what grows')
-    .option('--minutes <n>', `how long it is held at ${SHARE * 100} % of the saturated rate (default: 20)`, positive)
+    .option('--minutes <n>', `how long it is held at ${SHARE * 100} % of the saturated rate (default: 20)`, someMinutes)
+    .option('--warmup <n>', 'minutes of the same before these, which are not judged (default: 10)', minutes)
     .option('--clients <n>', 'MCP clients that come and leave meanwhile (default: 200)', whole)
     .option('--events <n...>', 'events on the log, for the growth, such as 1e7 (default: 1e3 1e5)', sizes)
     .addOption(new Option('--only <part...>', 'these alone; a soak needs the steps').choices(PARTS))
@@ -65,13 +70,14 @@ export function loadCommand(): Command {
     });
 }
 
-function planOf({ quick, minutes, clients, events }: Options): Plan {
+function planOf({ quick, minutes, warmup, clients, events }: Options): Plan {
   const plan = quick ? QUICK : FULL;
   return {
     steps: plan.steps,
     soak: {
       ...plan.soak,
       ...(minutes !== undefined && { durationMs: minutes * 60_000 }),
+      ...(warmup !== undefined && { warmupMs: warmup * 60_000 }),
       ...(clients !== undefined && { clients }),
     },
     growth: { ...plan.growth, ...(events !== undefined && { events }) },
@@ -89,8 +95,9 @@ async function run(plan: Plan, only: readonly (typeof PARTS)[number][], signal: 
       loaded.steps = await raise(cortex, { ...plan.steps, cores: availableParallelism() }, ways);
       if (only.includes('soak')) {
         const requestsPerSecond = saturatedStep(loaded.steps).requests_per_s * SHARE;
-        const { clients, durationMs } = plan.soak;
-        tell(`${clients} clients, ${requestsPerSecond.toFixed(0)} requests/s, ${durationMs / 60_000} minutes`);
+        const { clients, warmupMs, durationMs } = plan.soak;
+        const time = `${warmupMs / 60_000} + ${durationMs / 60_000} minutes`;
+        tell(`${clients} clients, ${requestsPerSecond.toFixed(0)} requests/s, ${time}`);
         loaded.soak = await soak(cortex, { ...plan.soak, requestsPerSecond }, ways);
       }
     }
@@ -107,9 +114,15 @@ async function run(plan: Plan, only: readonly (typeof PARTS)[number][], signal: 
 
 const tell = (line: string): void => void process.stderr.write(`${line}\n`);
 
-const positive = (text: string): number => {
+const minutes = (text: string): number => {
   const value = Number(text);
-  if (!(value > 0 && value <= 10_000)) throw new InvalidArgumentError('give a number above 0');
+  if (text.trim() === '' || !(value >= 0 && value <= 10_000))
+    throw new InvalidArgumentError('give minutes, 0 to 10000');
+  return value;
+};
+const someMinutes = (text: string): number => {
+  const value = minutes(text);
+  if (value === 0) throw new InvalidArgumentError('give more than 0 minutes');
   return value;
 };
 const whole = (text: string): number => {

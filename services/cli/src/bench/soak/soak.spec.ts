@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { verdict, type Sample } from './soak.js';
 import type { Held } from './whole.js';
 
-const PLAN = { clients: 20, requestsPerSecond: 100, callsOfLife: 10, durationMs: 8_000, sampleMs: 1_000 };
+const PLAN = { clients: 20, requestsPerSecond: 100, callsOfLife: 10, warmupMs: 0, durationMs: 8_000, sampleMs: 1_000 };
 const HELD: Held = { sessions: 0, streams: 0, edge_sockets: 12, services_sockets: 40, consumers: 30 };
 const all = (value: number) => ({ edge: value, services: value, broker: value, postgres: value });
 
@@ -37,6 +37,13 @@ describe('the verdict on a soak', () => {
   it('forgives what grows while everything warms up', () => {
     const warming = samples((n) => ({ memory_mib: all(n < 2 ? 10 : 100) }));
     expect(missed(PLAN, warming, QUIET, HELD, HELD)).toEqual([]);
+  });
+
+  it('judges nothing of the time before it counts, but its failures', () => {
+    const warming = samples((n) => ({ memory_mib: all(n < 4 ? 10 + n * 20 : 100) }));
+    expect(missed({ ...PLAN, warmupMs: 3_000 }, warming, QUIET, HELD, HELD)).toEqual([]);
+    const failing = samples((n) => (n === 0 ? { failed: 1 } : {}));
+    expect(missed({ ...PLAN, warmupMs: 3_000 }, failing, QUIET, HELD, HELD)).toEqual([['requests that failed', 1]]);
   });
 
   it('names the part whose memory grew by more than a tenth', () => {

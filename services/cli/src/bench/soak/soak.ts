@@ -10,6 +10,9 @@ export interface SoakPlan {
   clients: number;
   requestsPerSecond: number;
   callsOfLife: number;
+  /** Until what is kept for a time only is as much as it will be; nothing of it is judged but failures. */
+  warmupMs: number;
+  /** Behind it. */
   durationMs: number;
   sampleMs: number;
 }
@@ -72,7 +75,8 @@ async function sample(whole: Whole, callers: Callers, plan: SoakPlan, tell: (lin
   const began = performance.now();
   let used = whole.cpu();
   let told = began;
-  while (performance.now() - began < plan.durationMs) {
+  const totalMs = plan.warmupMs + plan.durationMs;
+  while (performance.now() - began < totalMs) {
     await whole.pause(plan.sampleMs);
     const figures = await callers.figures();
     const now = whole.cpu();
@@ -81,19 +85,19 @@ async function sample(whole: Whole, callers: Callers, plan: SoakPlan, tell: (lin
     used = now;
     const at_s = (performance.now() - began) / 1000;
     samples.push({ ...figures, at_s, memory_mib: whole.memory(), cpu_us });
-    if (performance.now() - told < Math.min(TELL_MS, plan.durationMs / 4)) continue;
+    if (performance.now() - told < Math.min(TELL_MS, totalMs / 4)) continue;
     told = performance.now();
     tell(`  ${progress(samples, plan)}`);
   }
   return samples;
 }
 
-function progress(samples: readonly Sample[], { durationMs }: SoakPlan): string {
+function progress(samples: readonly Sample[], { warmupMs, durationMs }: SoakPlan): string {
   const last = samples.at(-1);
   const failed = samples.reduce((sum, one) => sum + one.failed, 0);
   const memory = OWN.map((part) => `${part} ${last?.memory_mib[part].toFixed(0)}`).join(', ');
   const rate = (last?.requests ?? 0) / (last?.seconds ?? 1);
-  return `${((last?.at_s ?? 0) / 60).toFixed(1)} of ${(durationMs / 60_000).toFixed(1)} min: ${last?.here} clients, ${rate.toFixed(0)} requests/s, p99 ${last?.p99_ms.toFixed(0)} ms, ${failed} failed; MiB: ${memory}`;
+  return `${((last?.at_s ?? 0) / 60).toFixed(1)} of ${((warmupMs + durationMs) / 60_000).toFixed(1)} min: ${last?.here} clients, ${rate.toFixed(0)} requests/s, p99 ${last?.p99_ms.toFixed(0)} ms, ${failed} failed; MiB: ${memory}`;
 }
 
 /** What is held when it is as it is to be, or after the time that this may take. */
@@ -115,10 +119,11 @@ export function verdict(
 ): Pick<Soak, 'failures' | 'findings' | 'goals'> {
   const all = [...samples, last];
   const sum = (what: 'requests' | 'lives') => samples.reduce((total, one) => total + one[what], 0);
-  const rates = drift(samples.map(({ requests, seconds }) => requests / seconds));
-  const memory = OWN.map((part) => [part, drift(samples.map((one) => one.memory_mib[part]))] as const);
-  const cost = OWN.map((part) => [part, drift(samples.map((one) => one.cpu_us[part]))] as const);
-  const p99 = drift(samples.map((one) => one.p99_ms));
+  const judged = samples.filter(({ at_s }) => at_s * 1000 > plan.warmupMs);
+  const rates = drift(judged.map(({ requests, seconds }) => requests / seconds));
+  const memory = OWN.map((part) => [part, drift(judged.map((one) => one.memory_mib[part]))] as const);
+  const cost = OWN.map((part) => [part, drift(judged.map((one) => one.cpu_us[part]))] as const);
+  const p99 = drift(judged.map((one) => one.p99_ms));
   const moved = (what: string, { early, late }: { early: number; late: number }): Finding[] => [
     { what: `${what}, second quarter`, value: early },
     { what: `${what}, last quarter`, value: late },
