@@ -89,7 +89,8 @@ export class Crowd {
         await this.#live(n, life);
       } catch (error) {
         this.#failed++;
-        if (this.#failures.length < TOLD_FAILURES) this.#failures.push(`client ${n}, life ${life}: ${String(error)}`);
+        if (this.#failures.length < TOLD_FAILURES)
+          this.#failures.push(`${new Date().toISOString()} client ${n}, life ${life}: ${String(error)}`);
         await this.#pause(PAUSE_MS);
       }
     }

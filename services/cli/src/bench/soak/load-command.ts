@@ -18,6 +18,7 @@ interface Options {
   events?: number[];
   only?: (typeof PARTS)[number][];
   quick?: true;
+  logs?: string;
   json?: true;
 }
 
@@ -56,6 +57,7 @@ export function loadCommand(): Command {
     .option('--events <n...>', 'events on the log, for the growth, such as 1e7 (default: 1e3 1e5)', sizes)
     .addOption(new Option('--only <part...>', 'these alone; a soak needs the steps').choices(PARTS))
     .option('--quick', 'all of it in small: to see that it runs, not for figures')
+    .option('--logs <folder>', 'where the logs of the Cortex of steps and soak are left')
     .option('--json', 'all figures as JSON on stdout')
     .action(async (options: Options) => {
       if (process.platform !== 'linux') throw new CliError('bench reads CPU and memory from /proc; run it on Linux');
@@ -64,7 +66,7 @@ export function loadCommand(): Command {
       for (const name of ['SIGINT', 'SIGTERM'] as const) {
         process.once(name, () => stop.abort(new CliError('bench stopped; nothing of it is left running')));
       }
-      const loaded = await run(planOf(options), options.only ?? PARTS, stop.signal);
+      const loaded = await run(planOf(options), options, stop.signal);
       const report = loadReport(loaded);
       console.log(options.json ? JSON.stringify(report, null, 2) : asText(report));
     });
@@ -84,13 +86,13 @@ function planOf({ quick, minutes, warmup, clients, events }: Options): Plan {
   };
 }
 
-async function run(plan: Plan, only: readonly (typeof PARTS)[number][], signal: AbortSignal): Promise<Loaded> {
+async function run(plan: Plan, { only = [...PARTS], logs }: Options, signal: AbortSignal): Promise<Loaded> {
   const loaded: Loaded = {};
   const ways = { signal, tell };
   try {
     if (only.includes('steps') || only.includes('soak')) {
       tell('a whole Cortex starts');
-      await using cortex = await Whole.start(signal);
+      await using cortex = await Whole.start(signal, logs);
       tell('the load is raised');
       loaded.steps = await raise(cortex, { ...plan.steps, cores: availableParallelism() }, ways);
       if (only.includes('soak')) {

@@ -1,3 +1,4 @@
+import { cp } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectBus, type Bus } from '@cortex/bus';
 import { SERVICES, type ServiceName } from '@cortex/contracts/services';
@@ -67,8 +68,10 @@ export class Whole implements AsyncDisposable {
     return whole;
   }
 
-  static async start(signal: AbortSignal): Promise<Whole> {
+  /** With all of it running; the logs of its processes are left in the folder `logs`, if one is given. */
+  static async start(signal: AbortSignal, logs?: string): Promise<Whole> {
     const whole = await Whole.prepare(signal);
+    if (logs !== undefined) whole.#stack.defer(() => cp(whole.ground.home.logs, logs, { recursive: true }));
     try {
       await whole.begin('services');
       await whole.begin('edge');
