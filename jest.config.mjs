@@ -11,5 +11,6 @@ export default {
   modulePathIgnorePatterns: ['/dist/'],
   // Above the limits of `eventually`, so that a condition that never came true is what a failure names.
   testTimeout: 120_000,
-  maxWorkers: 2,
+  // One more than the cores of a small machine: a good part of a test with real servers is waiting for them.
+  maxWorkers: 3,
 };
