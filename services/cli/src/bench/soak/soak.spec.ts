@@ -7,7 +7,7 @@ const HELD: Held = { sessions: 0, streams: 0, edge_sockets: 12, services_sockets
 const all = (value: number) => ({ edge: value, services: value, broker: value, postgres: value });
 
 const sample = (n: number, changes: Partial<Sample> = {}): Sample => ({
-  at_s: n,
+  at_s: n + 1,
   seconds: 1,
   requests: 100,
   p50_ms: 1,
@@ -41,9 +41,9 @@ describe('the verdict on a soak', () => {
 
   it('judges nothing of the time before it counts, but its failures', () => {
     const warming = samples((n) => ({ memory_mib: all(n < 4 ? 10 + n * 20 : 100) }));
-    expect(missed({ ...PLAN, warmupMs: 3_000 }, warming, QUIET, HELD, HELD)).toEqual([]);
+    expect(missed({ ...PLAN, warmupMs: 4_000 }, warming, QUIET, HELD, HELD)).toEqual([]);
     const failing = samples((n) => (n === 0 ? { failed: 1 } : {}));
-    expect(missed({ ...PLAN, warmupMs: 3_000 }, failing, QUIET, HELD, HELD)).toEqual([['requests that failed', 1]]);
+    expect(missed({ ...PLAN, warmupMs: 4_000 }, failing, QUIET, HELD, HELD)).toEqual([['requests that failed', 1]]);
   });
 
   it('names the part whose memory grew by more than a tenth', () => {
