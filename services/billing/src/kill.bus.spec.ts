@@ -34,7 +34,7 @@ it('P87 kill -9 between commit and answer: what is sent again counts once, and n
     CORTEX_DATABASE_URL: postgres.url,
     CORTEX_OPS_PORT: '0',
   });
-  await eventually(() => victim.messages.length === 2);
+  await eventually(() => victim.messages.length === 2, 60_000);
 
   const answered = new Map<string, Recorded>();
   const keys: string[] = [];
@@ -49,7 +49,7 @@ it('P87 kill -9 between commit and answer: what is sent again counts once, and n
     }
   };
   const senders = Array.from({ length: 8 }, sender);
-  await eventually(() => answered.size > 30);
+  await eventually(() => answered.size > 30, 60_000);
   victim.child.kill('SIGKILL');
   await Promise.all(senders);
   const unanswered = keys.filter((key) => !answered.has(key));

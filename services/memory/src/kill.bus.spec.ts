@@ -68,7 +68,7 @@ it('P87 kill -9 between commit and answer: what is sent again is one fact, one m
 
   await using app = await startService(MemoryModule, { nats, postgres });
   for (const [key, { topic, fact_id }] of sent) {
-    const again = await eventually(() => propose(edge, topic, key));
+    const again = await eventually(async () => (await propose(edge, topic, key)) ?? false);
     expect(again).toBe(fact_id ?? again);
   }
   const events = await factEvents(app);

@@ -45,7 +45,7 @@ it('P87 kill -9 between commit and answer: what is sent again is the same sessio
     CORTEX_DATABASE_URL: postgres.url,
     CORTEX_OPS_PORT: '0',
   });
-  await eventually(() => victim.messages.length === 2);
+  await eventually(() => victim.messages.length === 2, 60_000);
 
   const opened = new Map<string, string>();
   const delivered = new Map<string, string>();
