@@ -18,7 +18,7 @@ export function checkout(cortex: Command): void {
 function bench(cortex: Command): void {
   cortex
     .command('bench')
-    .description('measure the edge beside bare servers on this machine')
+    .description('measure the edge beside bare servers, or how much a whole Cortex can take, on this machine')
     .helpOption(false)
     .allowUnknownOption()
     .argument('[options...]', 'see cortex bench --help')

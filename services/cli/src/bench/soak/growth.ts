@@ -41,7 +41,8 @@ export async function growth(plan: GrowthPlan, ways: Ways): Promise<Finding[]> {
 
 /** Of a backend: one service does not offer so many. */
 async function withTools(tools: number, { times }: GrowthPlan, { signal, tell }: Ways): Promise<Finding[]> {
-  tell(`  ${count(tools)} tools`);
+  const many = `${count(tools)} ${tools === 1 ? 'tool' : 'tools'}`;
+  tell(`  ${many}`);
   const called = await visit(gatewayTarget({ name: 'call', what: '', tools }), CONNECTIONS, 0, times, signal);
   // A list of many is slow: what is needed to warm it up is bounded by time.
   const listed = await visit(
@@ -51,7 +52,7 @@ async function withTools(tools: number, { times }: GrowthPlan, { signal, tell }:
     times,
     signal,
   );
-  const of = `with ${count(tools)} tools`;
+  const of = `with ${many}`;
   return [
     { what: `CPU in µs of the edge per call ${of}`, value: called.cpu_us },
     { what: `CPU in µs of the edge per list ${of}`, value: listed.cpu_us },
