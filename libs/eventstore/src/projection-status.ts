@@ -1,7 +1,7 @@
 import type { Bus } from '@cortex/bus';
 import { schemaOf, streamOf } from '@cortex/contracts';
 import pg from 'pg';
-import { adminConfig } from './pool.js';
+import { connectAdmin } from './connect-admin.js';
 import type { Provisionable } from './provision-database.js';
 import { consumerState, hasLost } from './pull.js';
 
@@ -23,9 +23,7 @@ export async function projectionStatus(options: {
   adminUrl: string;
   services: readonly Provisionable[];
 }): Promise<ProjectionStatus[]> {
-  const client = new pg.Client(adminConfig(options.adminUrl));
-  client.on('error', () => {}); // told by the query that meets it
-  await client.connect();
+  const client = await connectAdmin(options.adminUrl);
   try {
     const all: ProjectionStatus[] = [];
     for (const { name: service, projections = [] } of options.services) {

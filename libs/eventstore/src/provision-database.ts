@@ -3,6 +3,7 @@ import { schemaOf, type ServiceName } from '@cortex/contracts';
 import { Kysely, PostgresDialect } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import pg from 'pg';
+import { connectAdmin } from './connect-admin.js';
 import { adminConfig } from './pool.js';
 import type { Migrations, Projection } from './projection.js';
 import type { Reactor } from './reactor.js';
@@ -34,9 +35,7 @@ const { escapeIdentifier: name, escapeLiteral: text } = pg;
 
 /** Roles, schemas, migrations, grants and row-level security. Idempotent; fails by name for a table that nobody owns. */
 export async function provisionDatabase(options: ProvisionDatabaseOptions): Promise<void> {
-  const client = new pg.Client(adminConfig(options.adminUrl));
-  client.on('error', () => {}); // told by the statement that meets it; without a listener the process would end
-  await client.connect();
+  const client = await connectAdmin(options.adminUrl);
   try {
     await client.query('select pg_advisory_lock($1)', [LOCK]);
     for (const service of options.services) {
@@ -93,7 +92,7 @@ export async function migrateSchema(
     max: 2,
     options: `-c role=${owner} -c search_path=${schema}`,
   });
-  pool.on('error', () => {}).on('connect', (connection) => connection.on('error', () => {})); // as above
+  pool.on('error', () => {}).on('connect', (connection) => connection.on('error', () => {})); // told by the statement that meets it
   const db = new Kysely<never>({ dialect: new PostgresDialect({ pool }) });
   try {
     await pool.query(

@@ -5,6 +5,7 @@ import { isCortexError, schemaOf, sha256Hex, streamOf } from '@cortex/contracts'
 import { AckPolicy, DeliverPolicy, jetstreamManager } from '@nats-io/jetstream';
 import pg from 'pg';
 import { applyBatch } from './apply-batch.js';
+import { connectAdmin } from './connect-admin.js';
 import { adminConfig } from './pool.js';
 import type { Projection } from './projection.js';
 import { BATCH } from './provision-bus.js';
@@ -49,15 +50,13 @@ export async function rebuildProjection(options: RebuildOptions): Promise<Rebuil
     );
   const schema = schemaOf(service.name);
   const shadow = `${schema}_rebuild_${sha256Hex(projection.name).slice(0, 8)}`;
-  const admin = new pg.Client(adminConfig(adminUrl));
-  admin.on('error', () => {}); // what broke is told by the query that meets it
-  await admin.connect();
+  const admin = await connectAdmin(adminUrl);
   const copy = new pg.Client({
     ...adminConfig(adminUrl),
     options: `-c role=${schema}_owner -c search_path=${shadow} -c synchronous_commit=off`,
     pipeline: true,
   });
-  copy.on('error', () => {});
+  copy.on('error', () => {}); // what broke is told by the query that meets it
   const source = new RebuildSource(options);
   let ours = false;
   const rebuilt: Rebuilt = { applied: 0, seq: 0, skipped: 0 };

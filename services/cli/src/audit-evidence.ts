@@ -4,8 +4,8 @@ import type { Evidence } from '@cortex/audit/chain/verify';
 import { CALLS_STREAM, EVENTS_STREAM } from '@cortex/contracts';
 import type { Anchor, ChainEvent } from '@cortex/contracts/chain';
 import { readEvents } from '@cortex/eventstore';
-import { adminConfig } from '@cortex/eventstore/pool';
-import { Client } from 'pg';
+import { connectAdmin } from '@cortex/eventstore/connect-admin';
+import type { Client } from 'pg';
 import type { Admin } from './admin.js';
 import { endsOf, keptOf, readLog } from './events/reader.js';
 import { CliError, EXIT } from './exit.js';
@@ -30,9 +30,7 @@ export async function withEvidence<T>(
   work: (evidence: Evidence) => Promise<T>,
 ): Promise<T> {
   const collected = options.anchors === undefined ? [] : anchorsIn(options.anchors);
-  const database = new Client(adminConfig(adminUrl));
-  database.on('error', () => undefined); // told by the query that meets it
-  await database.connect();
+  const database = await connectAdmin(adminUrl);
   try {
     const { ms: keptMs } = await keptOf(bus, CALLS_STREAM);
     const since = Date.now() - keptMs + Math.min(LATE_MS, keptMs / 2);

@@ -1,8 +1,7 @@
 import type { Log } from '@cortex/bus';
 import { consumersOf, provisionBus, provisionDatabase, type Provisionable } from '@cortex/eventstore';
-import { adminConfig } from '@cortex/eventstore/pool';
+import { connectAdmin } from '@cortex/eventstore/connect-admin';
 import type { Secrets } from '@cortex/service-kit';
-import { Client } from 'pg';
 import { asProvisioner } from './admin.js';
 import type { ProvisionSecrets } from './deploy/secrets.js';
 import { writePrivate, type Home } from './home.js';
@@ -59,8 +58,7 @@ export async function makeDatabase(url: string): Promise<void> {
   const target = new URL(url);
   const name = decodeURIComponent(target.pathname.slice(1));
   target.pathname = '/postgres';
-  const client = new Client(adminConfig(target.href));
-  await client.connect();
+  const client = await connectAdmin(target.href);
   try {
     const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [name]);
     if (rowCount === 0) await client.query(`create database ${client.escapeIdentifier(name)}`);
