@@ -36,6 +36,16 @@ describe('a text', () => {
     expect(check({ title: 'ok', body: null })).toEqual({ title: 'ok' });
   });
 
+  it('is blank when it shows nothing, and not when something that shows is among it', () => {
+    for (const title of ['', ' \t\n', '\u200b', '\u200b \u2060', '\ufeff', '\u3164', '\u2800', '\u0007', '\u{e0041}'])
+      expect(refused({ title })).toMatchObject({
+        kind: 'invalid_argument',
+        message: expect.stringContaining('is blank'),
+      });
+    expect(check({ title: '\u200bok\u200b' })).toEqual({ title: '\u200bok\u200b' });
+    expect(check({ title: 'ok', body: '\u200b' })).toEqual({ title: 'ok', body: '\u200b' });
+  });
+
   it('loses halves of characters, which no database can store', () => {
     expect(check({ title: 'a\ud800' })).toEqual({ title: 'a\ufffd' });
   });

@@ -4,9 +4,12 @@ import { z } from 'zod';
 export interface TextBounds {
   /** Most Unicode characters; an emoji is one. */
   max: number;
-  /** False refuses the empty text and white space alone. Default true. */
+  /** False refuses a text that shows nothing: empty, white space, invisible characters alone. Default true. */
   blank?: boolean;
 }
+
+/** U+2800 is the empty pattern of Braille. */
+const SHOWS_NOTHING = /^[\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\u2800]*$/u;
 
 /**
  * An argument that is text: NFC on the way in, without NUL (which PostgreSQL cannot hold) and without halves of characters.
@@ -21,7 +24,7 @@ export const text = ({ max, blank = true }: TextBounds) =>
       return z.NEVER;
     };
     if (clean === null) return refuse('holds a NUL character; remove it');
-    if (!blank && clean.trim() === '') return refuse('is blank; give some text');
+    if (!blank && SHOWS_NOTHING.test(clean)) return refuse('is blank; give some text');
     const actual = charCount(clean);
     if (actual <= max) return clean;
     return refuse(`has more than ${max} characters; shorten it`, {
