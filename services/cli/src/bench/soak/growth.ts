@@ -63,10 +63,11 @@ async function withTools(tools: number, { times }: GrowthPlan, { signal, tell }:
 /** Open ones that do nothing, without a stream and with one each. */
 async function withSessions({ sessions, settleMs }: GrowthPlan, { signal, tell }: Ways): Promise<Finding[]> {
   tell(`  ${count(sessions)} open sessions`);
-  await using whole = await Whole.start(signal);
-  const teams = await needTeams(whole, sessions);
   const findings: Finding[] = [];
   for (const kind of ['sessions', 'streams'] as const) {
+    // A fresh one for each: the second kind would find the room that the first one left.
+    await using whole = await Whole.start(signal);
+    const teams = await needTeams(whole, sessions);
     const before = await memoryOf(whole, settleMs);
     const order = { port: whole.port, teams, clients: sessions, kind, requestsPerSecond: null, callsOfLife: 0 };
     await using callers = startCallers(order, signal);

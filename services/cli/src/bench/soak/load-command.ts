@@ -33,7 +33,7 @@ const SHARE = 0.7;
 const FULL_TIMES: Times = { warmupMs: 2_500, warmupCalls: 15_000, measureMs: 4_000 };
 const QUICK_TIMES: Times = { warmupMs: 500, warmupCalls: 0, measureMs: 500 };
 
-/** The broker keeps what it sent on streams for ten minutes; until then its memory grows with every answer. */
+/** The broker keeps what it sent on streams for ten minutes; until then it holds more with every answer. */
 const WARMUP_MS = 600_000;
 
 const FULL: Plan = {
