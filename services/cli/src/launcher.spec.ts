@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freePort, isPortFree } from '@cortex/embedded/ports';
 import { eventually } from '@cortex/testing/eventually';
 import { EXIT } from './exit.js';
@@ -18,7 +18,6 @@ import { readState, type UpState } from './up/state.js';
 
 const SCRIPT = fileURLToPath(new URL('../../../cortex', import.meta.url));
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
-jest.setTimeout(90_000);
 
 let root: string;
 const homes: Home[] = [];

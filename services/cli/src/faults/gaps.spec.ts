@@ -1,10 +1,9 @@
 import { testHook, taken, type TestHook } from '@cortex/ticket/testing/hook';
 import { eventually } from '@cortex/testing';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { RunningCortex } from './running.js';
 
 // One process per service, and a platform team that is called over HTTP.
-jest.setTimeout(120_000);
 let hook: TestHook;
 let cortex: RunningCortex;
 beforeAll(async () => {
@@ -14,7 +13,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await cortex?.[Symbol.asyncDispose]();
   await hook[Symbol.asyncDispose]();
-}, 60_000);
+});
 
 const report = (whatIWanted: string) =>
   cortex.call('report_missing_capability', { whatIWanted, userIntent: 'to ship', severity: 'blocking' });

@@ -1,5 +1,5 @@
 import { BUCKETS, type CommitEnvelope, hashedToken } from '@cortex/contracts';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { callerHash, callerKey } from '@cortex/auth';
 import { eventually } from '@cortex/testing';
 import { endsOf, readLog } from '../events/reader.js';
@@ -11,7 +11,6 @@ import { isAlive } from '../identity.js';
 import { RunningCortex, type Answer } from './running.js';
 
 // One process per service, so that each can be killed alone; in the workspace `default`, where its owner may write.
-jest.setTimeout(120_000);
 const WORKSPACE = 'default';
 let cortex: RunningCortex;
 let agent: OpenedSession;

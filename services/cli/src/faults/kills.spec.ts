@@ -1,13 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { eventually } from '@cortex/testing';
 import { isAlive } from '../identity.js';
 import { Load } from './load.js';
 import { RunningCortex } from './running.js';
 
 // One process per service, a real device, and callers that never pause.
-jest.setTimeout(60_000);
 const device = 'laptop';
 let cortex: RunningCortex;
 beforeAll(async () => {

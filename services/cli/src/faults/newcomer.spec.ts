@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { eventually, otlpReceiver, type OtlpReceiver } from '@cortex/testing';
 import { Client, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
@@ -9,7 +9,6 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { RunningCortex } from './running.js';
 
 // What the README promises, in its order, with nothing of ours but the launcher.
-jest.setTimeout(60_000);
 const device = 'laptop';
 let collector: OtlpReceiver;
 let cortex: RunningCortex;

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { CALLS_STREAM } from '@cortex/contracts';
 import type { Running } from '@cortex/embedded/child';
 import { initPostgres, startPostgres } from '@cortex/embedded/postgres';
@@ -14,7 +14,6 @@ import { Load } from './load.js';
 import { RunningCortex } from './running.js';
 
 // A database that `up` did not start: nobody brings it back but this test.
-jest.setTimeout(60_000);
 const device = 'laptop';
 let dir: string;
 let database: Running;

@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@cortex/testing';
 import { RunningCortex, type Outcome } from './running.js';
 
 // Sessions as a person meets them: by the command line alone.
-jest.setTimeout(120_000);
 let cortex: RunningCortex;
 beforeAll(async () => {
   cortex = await RunningCortex.start();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { backendEnv } from '@cortex/mcp-edge/testing/backend';
 import { rawClient, type RawClient } from '@cortex/mcp-edge/testing/raw-client';
 import {
@@ -15,7 +15,6 @@ import { makeToken } from '../token.js';
 import { RunningCortex } from './running.js';
 
 // Real processes, a backend in this one, and a client of 2025-11-25 that comes back.
-jest.setTimeout(90_000);
 /** An instance that was killed counts as dead after ten seconds. */
 const DEAD_MS = 30_000;
 let calls: SteppedCalls;
@@ -30,7 +29,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await cortex[Symbol.asyncDispose]();
   await calls[Symbol.asyncDispose]();
-}, 60_000);
+});
 
 const called = (): number => calls.backend.asked.filter(({ method }) => method === 'work').length;
 

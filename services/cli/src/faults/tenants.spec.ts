@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { connectBus, type Bus } from '@cortex/bus';
 import { schemaOf, subjects, type CallScope, type Principal, type ServiceName } from '@cortex/contracts';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@cortex/testing';
 import { Client } from 'pg';
 import { withAdmin } from '../admin.js';
@@ -13,7 +13,6 @@ import { makeToken } from '../token.js';
 import { RunningCortex } from './running.js';
 
 // Two workspaces with the same kinds of things in them, a person and an agent in each. Nobody is operator.
-jest.setTimeout(120_000);
 
 interface Side {
   workspace: string;
