@@ -120,6 +120,7 @@ export class Edge {
       keys: settings.baselineKeys,
       mode: settings.CORTEX_TOOL_INTEGRITY_MODE,
       order: settings.CORTEX_TOOL_INTEGRITY_ORDER,
+      everyMs: settings.CORTEX_REFRESH_INTERVAL_MS,
       wasKnown: async (backend) => file?.knows(backend) === true || definitions.knows(backend),
       fault: () => file?.fault,
       changed: () => file?.save(integrity.states),

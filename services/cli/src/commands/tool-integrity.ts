@@ -11,6 +11,8 @@ interface Overview {
   trackedTools: number;
   quarantined: QuarantineEntry[];
   withheld: Withheld[];
+  /** Items that are held back and cannot be decided about; a note says of which backend. */
+  unrecorded: number;
   signing: string;
   degraded: string[] | null;
   notes: string[];
@@ -33,7 +35,7 @@ export async function pending(flags: OperatorFlags): Promise<void> {
   for (const note of overview.notes) tell(note);
   for (const { backend, items } of overview.withheld)
     tell(`everything of ${backend} is held back until that is mended (items: ${items.length})`);
-  if (overview.quarantined.length === 0 && overview.withheld.length > 0) return;
+  if (overview.quarantined.length === 0 && overview.withheld.length + overview.unrecorded > 0) return;
   if (overview.quarantined.length === 0)
     return tell(`nothing is held back; ${overview.trackedTools} tools are approved`);
   const rows = overview.quarantined.map(({ tool, exposed, digest, reasons, changed, firstSeenAt }) => [

@@ -34,7 +34,12 @@ export interface Item {
 export interface CatalogState {
   /** By kind and name; an item that left the list stays, so that being away approves nothing (threat T33). */
   readonly items: Readonly<Record<string, Item>>;
-  readonly restarted: { readonly why: 'start_over' | 'signed_baseline'; readonly seal: Seal | null } | null;
+  readonly restarted: {
+    readonly why: 'start_over' | 'signed_baseline';
+    readonly seal: Seal | null;
+    /** Newest `sealed` of items that it dropped, which counts for whatever comes under their names. */
+    readonly dropped?: string;
+  } | null;
 }
 
 /** Makes the proof of an approval; undefined while no private key is configured. */
@@ -50,3 +55,19 @@ export interface Policy {
 }
 
 export const keyOf = ({ kind, name }: { kind: ItemKind; name: string }): string => `${kind}/${name}`;
+
+/**
+ * Items that are kept of one backend. Every name that it ever declared is one, until the approvals begin anew, and it may declare others each
+ * time it is asked.
+ */
+export const MAX_ITEMS = 20_000;
+
+/** Those that a review can take in: the known ones, and new ones while there is room. */
+export function admitted<T extends { kind: ItemKind; name: string }>(
+  items: CatalogState['items'],
+  observed: readonly T[],
+): readonly T[] {
+  let room = MAX_ITEMS - Object.keys(items).length;
+  if (room >= observed.length) return observed;
+  return observed.filter((one) => keyOf(one) in items || room-- > 0);
+}

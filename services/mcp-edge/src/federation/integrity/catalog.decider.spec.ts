@@ -3,8 +3,8 @@ import type { EventMeta } from '@cortex/eventstore';
 import { specFor } from '@cortex/testing/spec-for';
 import { describe, expect, it } from '@jest/globals';
 import { observedTool, review } from '../../testing/definitions.js';
-import { catalog, type CatalogCommand } from './catalog.decider.js';
-import type { CatalogState, Policy } from './catalog-state.js';
+import { catalog, type CatalogCommand, MAX_GONE } from './catalog.decider.js';
+import { type CatalogState, MAX_ITEMS, type Policy } from './catalog-state.js';
 
 const given = specFor(catalog);
 const BLOCK: Policy = { mode: 'block', order: 'report', pendingNew: false };
@@ -230,5 +230,39 @@ describe('a start over', () => {
     const start = { type: 'Restart', why: 'start_over', by: 'operator' } as const;
     const { state } = after(review([first], BLOCK), review([rewritten], BLOCK), start, review([rewritten], BLOCK));
     expect(echo(state)).toMatchObject({ approved: { digest: rewritten.definition.digest }, held: null, past: [] });
+  });
+
+  it('forgets what is not declared any more, and keeps how new the newest seal of it was', () => {
+    const start = { type: 'Restart', why: 'start_over', by: 'operator' } as const;
+    const sign = () => ({ at: '2026-11-01T00:00:00.000Z', value: 'seal' });
+    const gone = { ...review([observedTool('gone', {})], BLOCK), sign };
+    const { state } = after(gone, review([first], BLOCK), start);
+    expect(Object.keys(state.items)).toEqual(['tool/echo']);
+    expect(state.restarted?.dropped).toBe('2026-11-01T00:00:00.000Z');
+    const back = after(gone, review([first], BLOCK), start, review([observedTool('gone', {})], BLOCK)).state;
+    expect(back.items['tool/gone']?.sealed).toBe('2026-11-01T00:00:00.000Z');
+  });
+});
+
+describe('the names that a backend ever declared', () => {
+  const many = (from: number, count: number) =>
+    Array.from({ length: count }, (_, n) => ({ ...first, name: `t${from + n}` }));
+  const full: CatalogCommand[] = [review(many(0, MAX_ITEMS - 1), BLOCK), review([first], BLOCK)];
+
+  it('are kept up to a number, beyond which a new one is not recorded and a known one is (T33)', () => {
+    const { state } = after(...full);
+    expect(Object.keys(state.items)).toHaveLength(MAX_ITEMS);
+    const known = { ...rewritten, name: 't7' };
+    const events = catalog.decide(
+      { type: 'Review', observed: [{ ...first, name: 'new' }, known], policy: BLOCK },
+      state,
+    );
+    expect(events.map(({ data }) => 'name' in data && data.name)).toEqual(['t7', 't7']);
+  });
+
+  it('make room for new ones when the approvals begin anew', () => {
+    const anew: CatalogCommand = { type: 'Restart', why: 'start_over', by: 'operator' };
+    const { state } = after(...full, anew, review([first, ...many(MAX_ITEMS, 2)], BLOCK));
+    expect(Object.keys(state.items)).toHaveLength(MAX_ITEMS - MAX_GONE + 2);
   });
 });

@@ -1,12 +1,12 @@
 import { conflict, failedPrecondition, notFound } from '@cortex/contracts';
 import type { Definition, DefinitionEvent, HoldReason, ItemKind, Seal } from '@cortex/contracts/definition';
 import { defineDecider } from '@cortex/eventstore';
-import { type CatalogState, type Item, keyOf, type Policy, type Sign } from './catalog-state.js';
+import { admitted, type CatalogState, type Item, keyOf, type Policy, type Sign } from './catalog-state.js';
 import { digestOf, type Observed } from './fingerprint.js';
 import { reviewItem } from './review-item.js';
 
 export type CatalogCommand =
-  /** What is declared now; `all` = there is nothing else, so what is missing was removed. */
+  /** What is declared now; `all` = there is nothing else, so what is missing was removed: `MAX_GONE` items of it. */
   | { type: 'Review'; observed: readonly Observed[]; all?: ReadonlySet<string>; policy: Policy; sign?: Sign }
   /** Without a digest the one that is held. */
   | { type: 'Acknowledge'; kind: ItemKind; name: string; digest?: string; by: string; sign?: Sign }
@@ -19,6 +19,9 @@ export type CatalogCommand =
       by: string;
     };
 
+/** Items that one commit says are gone: with names of full length they are half of what a server takes. */
+export const MAX_GONE = 250;
+
 /** What one backend declared and what of it was approved. Source: gateway, section 17. */
 export const catalog = defineDecider<CatalogCommand, DefinitionEvent, CatalogState>({
   subject: 'mcp-edge.catalog',
@@ -29,9 +32,11 @@ export const catalog = defineDecider<CatalogCommand, DefinitionEvent, CatalogSta
     switch (command.type) {
       case 'Review': {
         const { observed, all, policy, sign } = command;
-        const changed = observed.flatMap((seen) => reviewItem(items[keyOf(seen)], seen, policy, sign));
+        const changed = admitted(items, observed).flatMap((seen) => reviewItem(items[keyOf(seen)], seen, policy, sign));
         if (all === undefined) return changed;
-        const gone = Object.entries(items).filter(([key, { listed }]) => listed && !all.has(key));
+        const gone = Object.entries(items)
+          .filter(([key, { listed }]) => listed && !all.has(key))
+          .slice(0, MAX_GONE);
         return [
           ...changed,
           ...gone.map(([, { kind, name }]) => ({ type: 'ToolDefinitionRemoved' as const, data: { kind, name } })),
@@ -90,7 +95,7 @@ export const catalog = defineDecider<CatalogCommand, DefinitionEvent, CatalogSta
   evolve(state, { type, data, at, actor }) {
     if (type === 'ToolBaselineRestarted') return restarted(state, data);
     const key = keyOf(data);
-    const item = state.items[key] ?? fresh(data.kind, data.name);
+    const item = state.items[key] ?? fresh(data.kind, data.name, state.restarted?.dropped);
     const put = (change: Partial<Item>): CatalogState => {
       const items = inFold.items === state.items && inFold.actor === actor ? inFold.items : { ...state.items };
       items[key] = { ...item, ...change };
@@ -162,7 +167,7 @@ let inFold: { items?: Record<string, Item>; actor?: object } = {};
 /** Who approves what nobody had to look at. */
 const AUTOMATIC = 'first seen';
 
-const fresh = (kind: ItemKind, name: string): Item => ({
+const fresh = (kind: ItemKind, name: string, sealed = ''): Item => ({
   kind,
   name,
   approved: null,
@@ -171,17 +176,22 @@ const fresh = (kind: ItemKind, name: string): Item => ({
   listed: false,
   pinned: false,
   past: [],
-  sealed: '',
+  sealed,
 });
 
 function restarted(
-  { items }: CatalogState,
+  { items, restarted: before }: CatalogState,
   { why, seal }: { why: 'start_over' | 'signed_baseline'; seal?: Seal },
 ): CatalogState {
-  // What was approved under another key, or none, proves nothing any more; the next review says what becomes of each item.
-  const emptied = Object.entries(items).map(([key, item]): [string, Item] => [
-    key,
-    { ...item, approved: null, seen: null, held: null, pinned: false, past: [] },
-  ]);
-  return { items: Object.fromEntries(emptied), restarted: { why, seal: seal ?? null } };
+  const kept: [string, Item][] = [];
+  let dropped = before?.dropped ?? '';
+  for (const [key, item] of Object.entries(items))
+    // What was approved under another key, or none, proves nothing any more; the next review says what becomes of each item.
+    if (item.listed) kept.push([key, { ...item, approved: null, seen: null, held: null, pinned: false, past: [] }]);
+    // Nothing of it is left to compare with: it makes room.
+    else if (item.sealed > dropped) dropped = item.sealed;
+  return {
+    items: Object.fromEntries(kept),
+    restarted: { why, seal: seal ?? null, ...(dropped !== '' && { dropped }) },
+  };
 }

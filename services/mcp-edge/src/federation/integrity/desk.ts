@@ -86,6 +86,7 @@ export class IntegrityDesk {
       trackedTools,
       quarantined: this.quarantined(),
       withheld: this.withheld(),
+      unrecorded: integrity.unrecorded,
       baseline: 'log',
       signing: keys.signing,
       degraded: why.length > 0 ? why : null,
@@ -93,7 +94,7 @@ export class IntegrityDesk {
         badSchemas.map((fault) => ({ backend: backend.id, ...fault })),
       ),
       baselineFile: this.options.file?.path ?? null,
-      notes: [...integrity.warnings, ...why.map((text) => `degraded: ${text}`)],
+      notes: [...integrity.warnings, ...why.map((text) => `degraded: ${text}`), ...integrity.crowded],
     };
   }
 
@@ -288,8 +289,11 @@ export class IntegrityDesk {
   async #newestSeal(backends: ReadonlySet<string>): Promise<string> {
     const states = await Promise.all([...backends].map((id) => this.#state(id)));
     return states
-      .flatMap((state) => Object.values(state.items))
-      .reduce((max, { sealed }) => (max > sealed ? max : sealed), '');
+      .flatMap(({ items, restarted }) => [
+        restarted?.dropped ?? '',
+        ...Object.values(items).map(({ sealed }) => sealed),
+      ])
+      .reduce((max, sealed) => (max > sealed ? max : sealed), '');
   }
 
   /** Also of a baseline that cannot be believed: a signed one replaces it. */

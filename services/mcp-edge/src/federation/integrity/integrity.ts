@@ -4,19 +4,24 @@ import type { EventStore, Executed } from '@cortex/eventstore';
 import { ownCommit } from '@cortex/service-kit/own-commit';
 import type { EdgeLog } from '../../seams.js';
 import type { Backend, Declared, Review, Reviewed } from '../types.js';
-import { catalog, type CatalogCommand } from './catalog.decider.js';
-import { type CatalogState, keyOf, type Policy, type Sign } from './catalog-state.js';
+import { catalog, type CatalogCommand, MAX_GONE } from './catalog.decider.js';
+import { admitted, type CatalogState, keyOf, MAX_ITEMS, type Policy, type Sign } from './catalog-state.js';
 import { observe, type Observed } from './fingerprint.js';
 import { reviewItem } from './review-item.js';
+import { chunks, sizeOf } from './chunks.js';
 import { Distrust, type Doubt } from './distrust.js';
+import { Pace } from './pace.js';
 import { distrust, type Keys, restartSeal, sealOf, type Signing } from './seal.js';
-import { offered, withheldAll } from './serve.js';
+import { isSame, offered, withheldAll } from './serve.js';
+import { lineOf } from './told.js';
 
 export interface IntegrityOptions {
   readonly store: Pick<EventStore, 'load' | 'execute'>;
   readonly keys: Keys;
   readonly mode: Policy['mode'];
   readonly order: Policy['order'];
+  /** How often backends are asked by themselves, in milliseconds. */
+  readonly everyMs: number;
   /** Whether definitions of a backend are known from a log that may since have lost them. */
   readonly wasKnown: (backend: string) => Promise<boolean>;
   /** Why no approval can be believed, wherever it stands; undefined when nothing speaks against them. */
@@ -36,11 +41,11 @@ const ANEW: Readonly<Record<Signing, (backend: string) => string>> = {
 
 /** First on every line, so that one search shows a change and what was decided about it. */
 export const TAG = '[cortex/tool-integrity]';
-/** Of one commit, as JSON; a definition may stand in an event twice, and a server takes 1 MiB. */
-const COMMIT_BYTES = 256 * 1024;
 /** Of one definition, as JSON. More is no tool that a model could be shown. */
 const MAX_DEFINITION = 384 * 1024;
 const MAX_NAME_BYTES = 1024;
+const UNFIT = `items are not offered: their name is over ${MAX_NAME_BYTES} bytes or has controls, or their definition is over ${MAX_DEFINITION}`;
+const NONE: ReadonlySet<string> = new Set();
 /** PostgreSQL takes no NUL, and a name with other controls is none that a person could decide about. */
 export const fits = ({ name, bytes }: Observed): boolean =>
   Buffer.byteLength(name) <= MAX_NAME_BYTES && !/\p{Cc}/u.test(name) && bytes <= MAX_DEFINITION;
@@ -54,6 +59,10 @@ interface Known {
   degraded: string | undefined;
   declared: Declared | undefined;
   reviewed: Reviewed | undefined;
+  /** Items of the last review that are held back without being recorded, since no more of a backend are kept. */
+  beyond: number;
+  /** Declared items that can be offered to nobody, as they were told. */
+  unfit: ReadonlySet<string>;
 }
 
 /**
@@ -63,10 +72,12 @@ interface Known {
 export class Integrity {
   readonly policy: Policy;
   readonly #known = new Map<string, Known>();
+  readonly #pace: Pace;
   #verifyOnlyTold = false;
 
   constructor(private readonly options: IntegrityOptions) {
-    const { keys, mode, order } = options;
+    const { keys, mode, order, everyMs } = options;
+    this.#pace = new Pace({ everyMs });
     const operator = keys.signing === 'operator';
     // Nobody here can approve then, so that what is not approved elsewhere is held.
     this.policy = { mode: operator ? 'block' : mode, order, pendingNew: operator };
@@ -91,6 +102,21 @@ export class Integrity {
     ];
   }
 
+  /** Items of all backends that are held back without being recorded. */
+  get unrecorded(): number {
+    return [...this.#known.values()].reduce((sum, { beyond }) => sum + beyond, 0);
+  }
+
+  /** By backend, what is held back without being recorded, and how to get out. */
+  get crowded(): string[] {
+    return [...this.#known].flatMap(([id, { beyond }]) => (beyond === 0 ? [] : [this.#crowd(id, beyond)]));
+  }
+
+  #crowd(backend: string, beyond: number): string {
+    const what = `${backend} has declared more than ${MAX_ITEMS} different names so far; new ones are held back unseen (now: ${beyond})`;
+    return `${what}. Look at what it declares, then ${ANEW[this.options.keys.signing](backend)}`;
+  }
+
   /** By backend, as of its last review here. */
   get states(): ReadonlyMap<string, CatalogState> {
     return new Map([...this.#known].map(([id, { state }]) => [id, state]));
@@ -104,9 +130,12 @@ export class Integrity {
   /** Items of all kinds that are not offered as declared; of a backend that is held back whole all of them. */
   get heldCount(): number {
     let count = 0;
-    for (const [backend, { state, declared }] of this.#known)
+    for (const [backend, { state, declared, beyond }] of this.#known)
       if (this.withholds(backend)) count += declared === undefined ? 0 : keysOf(declared).length;
-      else for (const { held, listed } of Object.values(state.items)) if (held !== null && listed) count++;
+      else {
+        count += beyond;
+        for (const { held, listed } of Object.values(state.items)) if (held !== null && listed) count++;
+      }
     return count;
   }
 
@@ -173,6 +202,7 @@ export class Integrity {
   async execute(backend: string, command: CatalogCommand): Promise<Executed> {
     const executed = await this.options.store.execute(catalog, null, backend, command, ownCommit('mcp-edge'));
     for (const event of executed.events) this.#told(backend, event as unknown as DefinitionEvent);
+    if (command.type !== 'Review') this.#pace.forget(backend);
     return executed;
   }
 
@@ -192,7 +222,9 @@ export class Integrity {
   /** The approvals of a signed baseline in place of all there were. */
   async adopt(backend: string, entries: Adopted, by: string): Promise<void> {
     await this.#restart(backend, 'signed_baseline', by);
-    for (const part of chunks(entries, ({ definition }) => JSON.stringify(definition.fields).length))
+    for (const part of chunks(entries, ({ name, definition }) =>
+      sizeOf(name, JSON.stringify(definition.fields).length),
+    ))
       if (part.length > 0) await this.execute(backend, { type: 'Adopt', entries: part, by });
   }
 
@@ -205,17 +237,33 @@ export class Integrity {
   async #recorded(backend: string, observed: readonly Observed[], declared: Declared): Promise<CatalogState> {
     const before = await this.load(backend);
     const all = new Set(keysOf(declared));
-    const touched = observed.filter((one) => reviewItem(before.items[keyOf(one)], one, this.policy).length > 0);
-    const gone = Object.entries(before.items).some(([key, { listed }]) => listed && !all.has(key));
-    if (touched.length === 0 && !gone) return before;
+    const kept = admitted(before.items, observed);
+    this.#noteCrowd(backend, observed.length - kept.length);
+    const touched = kept.filter((one) => {
+      const key = keyOf(one);
+      const item = before.items[key];
+      const events = reviewItem(item, one, this.policy);
+      return events.length > 0 && this.#pace.takes(backend, key, item, events);
+    });
+    const gone = Object.entries(before.items).filter(([key, { listed }]) => listed && !all.has(key)).length;
+    if (touched.length === 0 && gone === 0) return before;
     this.#noteFirst(backend, before);
     const { policy } = this;
     const sign = this.signer(backend);
     const base = { type: 'Review' as const, policy, ...(sign && { sign }) };
-    const parts = chunks(touched, ({ bytes }) => bytes);
+    const parts = chunks(touched, ({ name, bytes }) => sizeOf(name, bytes));
     for (const [n, part] of parts.entries())
       await this.execute(backend, { ...base, observed: part, ...(n === parts.length - 1 && { all }) });
+    for (let left = gone - MAX_GONE; left > 0; left -= MAX_GONE)
+      await this.execute(backend, { ...base, observed: [], all });
     return this.load(backend);
+  }
+
+  /** Told when it begins. */
+  #noteCrowd(backend: string, beyond: number): void {
+    const known = this.#of(backend);
+    if (known.beyond === 0 && beyond > 0) this.#tell('warn', { backend }, this.#crowd(backend, beyond));
+    known.beyond = beyond;
   }
 
   #noteFirst(backend: string, { items, restarted }: CatalogState): void {
@@ -282,13 +330,16 @@ export class Integrity {
   #reviewable(backend: Backend, declared: Declared): Observed[] {
     const all = observe(declared);
     const fit = all.filter(fits);
-    for (const one of fit.length === all.length ? [] : all)
-      if (!fits(one))
-        this.#tell(
-          'warn',
-          { backend: backend.id, kind: one.kind, item: one.name.slice(0, 128) },
-          `an item is not offered: its name is over ${MAX_NAME_BYTES} bytes or has controls, or its definition is over ${MAX_DEFINITION}`,
-        );
+    const known = this.#of(backend.id);
+    const before = known.unfit;
+    if (fit.length === all.length) known.unfit = NONE;
+    else {
+      const unfit = all.filter((one) => !fits(one));
+      known.unfit = new Set(unfit.map(keyOf));
+      const fresh = unfit.filter((one) => !before.has(keyOf(one)));
+      const items = fresh.slice(0, 10).map(({ kind, name }) => `${kind} ${name.slice(0, 128)}`);
+      if (fresh.length > 0) this.#tell('warn', { backend: backend.id, count: fresh.length, items }, UNFIT);
+    }
     return fit;
   }
 
@@ -298,42 +349,16 @@ export class Integrity {
       degraded: undefined,
       declared: undefined,
       reviewed: undefined,
+      beyond: 0,
+      unfit: NONE,
     };
     this.#known.set(backend, known);
     return known;
   }
 
-  #told(backend: string, { type, data }: DefinitionEvent): void {
-    const fields = { event: type, backend, ...('name' in data && { kind: data.kind, item: data.name }) };
-    const who = 'name' in data ? `${backend}/${data.name}` : backend;
-    switch (type) {
-      case 'ToolDefinitionMutated': {
-        const action = data.approved ? 'served' : 'held back';
-        const text = `changed: ${who}(${data.changed.join('+')}), mode ${this.policy.mode}, ${action}`;
-        return this.#tell('warn', { ...fields, digest: data.definition.digest, held_back: data.held_back }, text);
-      }
-      case 'ToolDefinitionQuarantined':
-        return this.#tell(
-          'warn',
-          { ...fields, digest: data.digest },
-          `quarantined: ${who}: ${data.reasons.join(', ')}`,
-        );
-      case 'ToolDefinitionAcknowledged':
-        return this.#tell(
-          'info',
-          { ...fields, by: data.by, changed: data.changed },
-          `acknowledged: ${who} by ${data.by}`,
-        );
-      case 'ToolDefinitionRolledBack':
-        return this.#tell('warn', { ...fields, by: data.by }, `rolled back: ${who} by ${data.by}`);
-      case 'ToolBaselineRestarted':
-        return this.#tell('warn', { ...fields, by: data.by }, `the baseline of ${who} was begun anew by ${data.by}`);
-      case 'ToolDefinitionReverted':
-        return this.#tell('info', fields, `quarantine lifted: ${who} is as it was approved again`);
-      case 'ToolDefinitionAdded':
-      case 'ToolDefinitionRemoved':
-        return this.options.log.debug(fields, `${TAG} ${type === 'ToolDefinitionAdded' ? 'added' : 'removed'}: ${who}`);
-    }
+  #told(backend: string, event: DefinitionEvent): void {
+    const { level, fields, text } = lineOf(backend, event, this.policy.mode);
+    this.options.log[level](fields, `${TAG} ${text}`);
   }
 
   #tell(level: 'info' | 'warn' | 'error', fields: object, text: string): void {
@@ -348,22 +373,6 @@ const keysOf = ({ tools, prompts, templates, resources }: Declared): string[] =>
   ...resources.map(({ uri }) => keyOf({ kind: 'resource', name: uri })),
 ];
 
-/** Those of one commit each. At least one, maybe empty: the last one says what is gone. */
-function chunks<T>(items: readonly T[], sizeOf: (item: T) => number): T[][] {
-  const parts: T[][] = [[]];
-  let bytes = 0;
-  for (const item of items) {
-    const size = sizeOf(item);
-    if (bytes > 0 && bytes + size > COMMIT_BYTES) {
-      parts.push([]);
-      bytes = 0;
-    }
-    parts.at(-1)?.push(item);
-    bytes += size;
-  }
-  return parts;
-}
-
 const foldNow = (state: CatalogState, event: DefinitionEvent): CatalogState =>
   catalog.evolve(state, {
     ...event,
@@ -372,17 +381,3 @@ const foldNow = (state: CatalogState, event: DefinitionEvent): CatalogState =>
     workspace: '_',
     version: 1,
   });
-
-const alike = (a: readonly unknown[], b: readonly unknown[]): boolean =>
-  a.length === b.length && a.every((item, i) => item === b[i]);
-
-const isSame = (a: Reviewed, b: Reviewed): boolean =>
-  alike(a.served.tools, b.served.tools) &&
-  alike(a.served.prompts, b.served.prompts) &&
-  alike(a.served.templates, b.served.templates) &&
-  alike(a.served.resources, b.served.resources) &&
-  alike(
-    a.held.flatMap(({ tool, why }) => [tool, why]),
-    b.held.flatMap(({ tool, why }) => [tool, why]),
-  ) &&
-  JSON.stringify([...(a.extraScopes ?? [])]) === JSON.stringify([...(b.extraScopes ?? [])]);

@@ -143,6 +143,12 @@ describe('a changed definition', () => {
     expect(lines).toContain('acknowledged: shop/buy by operator');
   });
 
+  it('is told once when nobody could ever be offered it, not at every refresh', async () => {
+    resources = [RESOURCE, { ...RESOURCE, uri: 'shop://ho\u0000urs' }];
+    for (let n = 0; n < 3; n++) await edge.edge.federation.refresh();
+    expect(edge.app.log.filter((line) => line.includes('items are not offered'))).toHaveLength(1);
+  });
+
   it('T23 stays held under another prefix, and what comes to its old name has nothing of it', async () => {
     shop.tools = [{ ...TOOL, description: 'Buys everything.' }];
     await edge.edge.federation.refresh();

@@ -88,3 +88,18 @@ function withOldHints(tool: DeclaredTool, item: Item): DeclaredTool {
   softened.set(tool, { item, made });
   return made;
 }
+
+const alike = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+  a.length === b.length && a.every((item, i) => item === b[i]);
+
+/** Whether two reviews came to the same objects. */
+export const isSame = (a: Reviewed, b: Reviewed): boolean =>
+  alike(a.served.tools, b.served.tools) &&
+  alike(a.served.prompts, b.served.prompts) &&
+  alike(a.served.templates, b.served.templates) &&
+  alike(a.served.resources, b.served.resources) &&
+  alike(
+    a.held.flatMap(({ tool, why }) => [tool, why]),
+    b.held.flatMap(({ tool, why }) => [tool, why]),
+  ) &&
+  JSON.stringify([...(a.extraScopes ?? [])]) === JSON.stringify([...(b.extraScopes ?? [])]);
