@@ -1,7 +1,13 @@
 import { CliError, EXIT } from '../exit.js';
 import { print, printJson, table, tell } from '../output.js';
 import { makeToken } from '../token.js';
-import { answersAreInTheLogOnce, everyCallHasItsEnd, noConsumerIsStuck, viewsEqualARebuild } from './checks.js';
+import {
+  answersAreInTheLogOnce,
+  everyCallHasItsEnd,
+  noConsumerIsStuck,
+  nothingLeftTheLog,
+  viewsEqualARebuild,
+} from './checks.js';
 import { faultsOf, HOLD_MS, type Fault } from './faults.js';
 import { Fleet } from './fleet.js';
 import { Traffic, type Told } from './traffic.js';
@@ -88,6 +94,7 @@ async function broken(fleet: Fleet, fault: Fault, traffic: Traffic, told: Told[]
   told.push(...traffic.told);
   problems.push(...traffic.surprises);
   problems.push(...(await noConsumerIsStuck(fleet)));
+  problems.push(...(await nothingLeftTheLog(fleet)));
   problems.push(...(await answersAreInTheLogOnce(fleet, told)));
   problems.push(...(await everyCallHasItsEnd(fleet)));
   return { fault: fault.name, calls: traffic.calls, refused: traffic.refused, recovery_ms, problems };

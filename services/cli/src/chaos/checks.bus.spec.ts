@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { auditService } from '@cortex/audit';
 import type { Bus } from '@cortex/bus';
-import { EVENTS_STREAM, PROVISIONER, subjects } from '@cortex/contracts';
+import { CALLS_STREAM, EVENTS_STREAM, PROVISIONER, subjects } from '@cortex/contracts';
 import {
   natsFixture,
   postgresFixture,
@@ -14,12 +14,13 @@ import {
 import { ticketService } from '@cortex/ticket';
 import { createTicket } from '@cortex/ticket/tools/create-ticket.tool';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { jetstream } from '@nats-io/jetstream';
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { loadDefinitions } from '../provision.js';
 import {
   answersAreInTheLogOnce,
   everyCallHasItsEnd,
   noConsumerIsStuck,
+  nothingLeftTheLog,
   viewsEqualARebuild,
   type Checked,
 } from './checks.js';
@@ -182,4 +183,16 @@ describe('a call', () => {
     await sql(`delete from audit.tool_calls where id = 'cut off'`);
     expect(await everyCallHasItsEnd(checked)).toContain('call cut off has no end in the log, the trail shows one');
   });
+});
+
+// Last, since it takes away what the others read.
+it('a message that has left the log is missed, the oldest as well as one in the middle', async () => {
+  expect(await nothingLeftTheLog(checked)).toEqual([]);
+  const { streams } = await jetstreamManager((await nats.busAs(PROVISIONER)).nc);
+  await streams.deleteMessage(CALLS_STREAM, 3);
+  await streams.purge(EVENTS_STREAM, { seq: 2 });
+  expect(await nothingLeftTheLog(checked)).toEqual([
+    expect.stringMatching(/^CORTEX_EVENTS holds \d+ messages of \d+, the first is 2$/),
+    'CORTEX_CALLS holds 4 messages of 5, the first is 1',
+  ]);
 });

@@ -39,6 +39,16 @@ export const answersAreInTheLogOnce = (checked: Checked, told: readonly Told[]):
     return [...lost, ...doubled];
   });
 
+/** Messages that have left a stream: nothing of what is done here takes any out. */
+export const nothingLeftTheLog = (checked: Checked): Promise<string[]> =>
+  checked.admin(async ({ bus }) => {
+    const { streams } = await jetstreamManager(bus.nc);
+    const infos = await Promise.all([EVENTS_STREAM, CALLS_STREAM].map((stream) => streams.info(stream)));
+    return infos.flatMap(({ config: { name }, state: { first_seq, last_seq, messages } }) =>
+      messages === last_seq ? [] : `${name} holds ${messages} messages of ${last_seq}, the first is ${first_seq}`,
+    );
+  });
+
 /** Consumers that are gone, or stand still although there is something for them; waits so long for those that are on their way. */
 export const noConsumerIsStuck = (checked: Checked, limitMs = LIMIT_MS): Promise<string[]> =>
   checked.admin(async ({ bus, adminUrl }) => {
