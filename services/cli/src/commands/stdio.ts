@@ -2,7 +2,7 @@ import { Lines } from '@cortex/mcp-edge/federation/lines';
 import { CliError, EXIT } from '../exit.js';
 import { homeOf } from '../home.js';
 import { tell } from '../output.js';
-import { Bridge } from '../stdio/bridge.js';
+import { Bridge, MAX_LINE_BYTES } from '../stdio/bridge.js';
 import { connect, type StdioFlags } from '../stdio/connect.js';
 import { Upstream } from '../stdio/upstream.js';
 
@@ -33,7 +33,7 @@ export async function stdio(flags: StdioFlags): Promise<void> {
 }
 
 async function readLines(bridge: Bridge): Promise<void> {
-  const lines = new Lines();
+  const lines = new Lines({ max: MAX_LINE_BYTES, tooLong: () => bridge.refuseLong() });
   for await (const part of process.stdin) for (const line of lines.push(part as Buffer)) bridge.receive(line);
   bridge.receive(lines.rest());
 }

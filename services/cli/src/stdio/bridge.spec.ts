@@ -27,6 +27,16 @@ describe('a line of the client', () => {
     expect(gateway.seen).toEqual([]);
   });
 
+  it('that is longer than a gateway takes is refused, and the next one is served', async () => {
+    await using gateway = await ScriptedGateway.start((seen, res) => result(res, seen));
+    await using client = new Bridged(gateway.url);
+    client.bridge.refuseLong();
+    const error = { code: -32600, message: expect.stringContaining('more than 16777216 bytes') };
+    expect(client.messages).toEqual([{ jsonrpc: '2.0', error }]);
+    client.askModern(1, 'tools/list');
+    expect(await client.answer(1)).toMatchObject({ id: 1, result: {} });
+  });
+
   it('that is empty is nothing', async () => {
     await using gateway = await ScriptedGateway.start((_, res) => void res.destroy());
     await using client = new Bridged(gateway.url);

@@ -7,6 +7,9 @@ import { LISTEN, ModernLane } from './modern-lane.js';
 import { parse, refusal, wholeOf } from './relay.js';
 import type { Upstream } from './upstream.js';
 
+/** A body that a gateway takes, unless it was told otherwise. */
+export const MAX_LINE_BYTES = 16 * 1024 * 1024;
+
 export interface BridgeOptions {
   upstream: Upstream;
   /** Takes one message for the client, without a line break. */
@@ -55,6 +58,12 @@ export class Bridge {
         if (flights.length === 0) this.#quietly(work);
       }
     }
+  }
+
+  /** A line over `MAX_LINE_BYTES`, of which nothing was kept. Its id is not known. */
+  refuseLong(): void {
+    const problem = `The line has more than ${MAX_LINE_BYTES} bytes; send less, the gateway takes no more`;
+    this.#write(errorLine(undefined, CODE.invalidRequest, problem));
   }
 
   #request(request: Extract<ClientMessage, { kind: 'request' }>, text: string): void {
