@@ -112,9 +112,22 @@ describe('P71 an image that is too large for a result', () => {
     expect(old.result.contents[0].mimeType).toBe('image/png');
   });
 
-  it('is not touched where the bytes are none that come back as they were', async () => {
+  it('reaches nobody inside a result where its data is no base64; a text says so', async () => {
     const odd = { ...image(large), data: `${large.toString('base64').slice(0, -1)}!` };
-    expect(await paint(odd)).toEqual([odd]);
+    expect(await paint(odd)).toEqual([
+      { type: 'text', text: expect.stringMatching(/^\[image left out.*no base64\]$/) },
+    ]);
+  });
+
+  it('is kept where its base64 is broken into lines', async () => {
+    const [{ uri }] = await paint({ ...image(large), data: large.toString('base64').replaceAll(/.{76}/g, '$&\r\n') });
+    expect(Buffer.from((await read(uri)).result.contents[0].blob, 'base64').equals(large)).toBe(true);
+  });
+
+  it('has no mimeType that holds controls', async () => {
+    const [{ uri, mimeType }] = await paint({ ...image(large), mimeType: 'image/png\r\nx: y' });
+    const [found] = (await read(uri)).result.contents;
+    expect([mimeType, found.mimeType]).toEqual(['application/octet-stream', 'application/octet-stream']);
   });
 
   it('is unknown when its day is over', async () => {

@@ -3,6 +3,7 @@ import type { Bus, KvBucket } from '@cortex/bus';
 import { type BlobRef, BUCKETS, hashedToken, isCortexError, sha256Hex } from '@cortex/contracts';
 import { isObject } from '@cortex/contracts/is-object';
 import { membersOf, partsOf } from '../federation/json-text.js';
+import { isMimeType } from '../federation/mime-type.js';
 import type { CallerContext, EdgeLog } from '../seams.js';
 import type { Delivered } from './dispatch.js';
 
@@ -98,9 +99,8 @@ export class KeptMedia {
     const media = text.length > this.#limit ? mediaOf(JSON.parse(text)) : undefined;
     if (media === undefined || media.base64.length <= this.#limit) return text;
     const { block, base64, mimeType } = media;
+    if (!isBase64(base64)) return JSON.stringify(leftOut(block));
     const bytes = Buffer.from(base64, 'base64');
-    // What is not base64 as everybody writes it would not come back as it was.
-    if (bytes.toString('base64') !== base64) return text;
     const sha256 = sha256Hex(bytes);
     const id = sha256.slice(0, 32);
     await this.#keep(keyOf(caller, id), bytes, mimeType, caller);
@@ -142,6 +142,21 @@ function mediaOf(block: unknown): Media | undefined {
   const { type, data, resource } = block;
   const holder = type === 'resource' && isObject(resource) ? resource : block;
   const base64 = holder === block ? data : holder['blob'];
-  const { mimeType = 'application/octet-stream' } = holder;
-  return typeof base64 === 'string' && typeof mimeType === 'string' ? { block, base64, mimeType } : undefined;
+  if (typeof base64 !== 'string') return undefined;
+  const { mimeType } = holder;
+  return { block, base64, mimeType: isMimeType(mimeType) ? mimeType : 'application/octet-stream' };
+}
+
+/** In place of what is too large and cannot be kept: it is no bytes of anything. */
+const leftOut = ({ type, annotations }: Json): Json => ({
+  type: 'text',
+  text: `[${String(type)} left out: it is too large to stand in the result, and its data is no base64]`,
+  ...(isObject(annotations) && { annotations }),
+});
+
+/** Also that of URLs, without padding, or broken into lines: its bytes come back as everybody writes them. */
+function isBase64(text: string): boolean {
+  const end = text.trimEnd();
+  const padding = end.endsWith('==') ? 2 : Number(end.endsWith('='));
+  return !/[^\w+/\s-]/.test(end.slice(0, end.length - padding));
 }

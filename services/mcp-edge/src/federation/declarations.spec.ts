@@ -35,3 +35,10 @@ describe('a URI of a backend', () => {
     expect([templates.items, templates.faults.length]).toEqual([[], 1]);
   });
 });
+
+it.each(['text/plain\r\nx: y', '', 7])('a mimeType that is none is left out of an item, and told: %j', (mimeType) => {
+  const item = { name: 'n', scope: 'mcp:demo:read', uri: 'demo:a', mimeType };
+  const { items, faults } = readResources(rules, JSON.stringify([item]));
+  expect([items[0]?.raw.has('mimeType'), items[0]?.value['mimeType']]).toEqual([false, undefined]);
+  expect(faults).toEqual([expect.stringContaining('has a mimeType that is none')]);
+});

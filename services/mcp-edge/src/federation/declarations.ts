@@ -1,5 +1,6 @@
 import { isObject } from '@cortex/contracts/is-object';
 import { compact, membersOf, partsOf } from './json-text.js';
+import { isMimeType } from './mime-type.js';
 import { withoutOwnKeys } from './own-meta.js';
 import type { Fault } from './schemas/document.js';
 import type {
@@ -182,6 +183,11 @@ function cleaned(members: Map<string, string>, production: boolean): { members: 
     if (own === undefined) members.delete('_meta');
     else members.set('_meta', own);
   }
+  const mimeType = members.get('mimeType');
+  if (mimeType !== undefined && !isMimeType(JSON.parse(mimeType))) {
+    members.delete('mimeType');
+    notes.push('has a mimeType that is none');
+  }
   const icons = members.get('icons');
   if (icons !== undefined) {
     const all = icons.startsWith('[') ? partsOf(icons) : [];
@@ -201,7 +207,7 @@ function isIcon(icon: unknown, production: boolean): boolean {
 }
 
 function valuesOf(value: Json, members: Raw): Json {
-  const changed = ['_meta', 'icons'].filter((key) => value[key] !== undefined);
+  const changed = ['_meta', 'icons', 'mimeType'].filter((key) => value[key] !== undefined);
   if (changed.length === 0) return value;
   const rest = Object.fromEntries(Object.entries(value).filter(([key]) => !changed.includes(key)));
   for (const key of changed) {
