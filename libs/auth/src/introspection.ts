@@ -131,7 +131,7 @@ export class Introspection {
     else if (state === 'misconfigured')
       log(
         'error',
-        'introspect_misconfigured: every token is refused; look at OAUTH_INTROSPECT_URL, _CLIENT_ID and _CLIENT_SECRET',
+        'introspect_misconfigured: every token is refused; look at OAUTH_INTROSPECT_URL, OAUTH_INTROSPECT_CLIENT_ID and OAUTH_INTROSPECT_CLIENT_SECRET',
         {
           origin,
           error,
