@@ -23,6 +23,8 @@ export interface ExchangeOptions {
 const ENDED = new Error('nobody waits for this answer any more');
 /** What a stream gets, once its last line has come, to end by itself so that the connection can be kept. */
 const LEAVE_MS = 1_000;
+/** Lines of a stream after which everybody else has a turn; what of one piece is left comes first. */
+const LINES_AT_ONCE = 1_000;
 const LEVELS = new Set(['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']);
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -42,6 +44,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
   #chunks: Uint8Array[] = [];
   #size = 0;
   #progress = -Infinity;
+  /** Lines since others were last let in. */
+  #unpaused = 0;
 
   constructor(private readonly options: ExchangeOptions) {
     const now = performance.now();
@@ -79,7 +83,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
     if (status === 200 && /^application\/x-ndjson\b/i.test(headers['content-type'] ?? '')) this.#lines = new Lines();
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#settled) return;
     this.#size += chunk.length;
     if (this.#size > this.options.maxBytes) return this.#tooLarge();
@@ -90,7 +94,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
     for (const line of this.#lines.push(chunk)) {
       if (this.#settled) return;
       this.#line(line);
+      this.#unpaused++;
     }
+    if (this.#unpaused < LINES_AT_ONCE || this.#settled) return;
+    this.#unpaused = 0;
+    controller.pause();
+    setImmediate(() => controller.resume());
   }
 
   onResponseEnd(): void {
