@@ -1,5 +1,5 @@
 import { CALLS_STREAM, EVENTS_STREAM } from '@cortex/contracts';
-import { jetstreamManager } from '@nats-io/jetstream';
+import { jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
 import { NODES, type Node } from './cluster.js';
 import type { Fleet } from './fleet.js';
 
@@ -15,8 +15,11 @@ export interface Fault {
 /** How long a process is stopped, a host cut off and a stream full; the second in the short form. */
 export const HOLD_MS = { long: 20_000, short: 5_000 } as const;
 const DOWN_MS = 2_000;
-/** What callers fill in a second or two, and more than arrives while the limit is being set. */
-const ROOM_BYTES = 256 * 1024;
+/** More than arrives while the limit is being set. */
+const ROOM_BYTES = 1024 * 1024;
+/** Less than this is no room for a record. */
+const LAST_BYTES = 4 * 1024;
+const FILL_MS = 60_000;
 
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -60,22 +63,29 @@ const full = (stream: string, short?: true): Fault => ({
   name: `${stream} full`,
   ...(short && { short }),
   async strike(fleet, holdMs) {
-    // Never below what is there, which the server would make room for by deleting the oldest.
-    await limit(fleet, stream, ({ bytes }) => bytes + ROOM_BYTES);
     try {
+      await fill(fleet, stream);
       await wait(holdMs);
     } finally {
-      await limit(fleet, stream, () => -1);
+      await withStream(fleet, stream, (jsm) => jsm.streams.update(stream, { max_bytes: -1 }));
     }
   },
 });
 
-const limit = (fleet: Fleet, stream: string, bytes: (state: { bytes: number }) => number): Promise<void> =>
-  fleet.admin(async ({ bus }) => {
-    const jsm = await jetstreamManager(bus.nc);
-    const { state } = await jsm.streams.info(stream);
-    await jsm.streams.update(stream, { max_bytes: bytes(state) });
+/** Leaves so much room, and waits until callers have filled it; goes on when they have not in a minute. */
+const fill = (fleet: Fleet, stream: string): Promise<void> =>
+  withStream(fleet, stream, async (jsm) => {
+    const bytes = async (): Promise<number> => (await jsm.streams.info(stream)).state.bytes;
+    // Never below what is there, which the server would make room for by deleting the oldest.
+    const max_bytes = (await bytes()) + ROOM_BYTES;
+    await jsm.streams.update(stream, { max_bytes });
+    const until = performance.now() + FILL_MS;
+    while ((await bytes()) < max_bytes - LAST_BYTES && performance.now() < until) await wait(200);
   });
+
+const withStream = async (fleet: Fleet, stream: string, work: (jsm: JetStreamManager) => Promise<unknown>) => {
+  await fleet.admin(async ({ bus }) => work(await jetstreamManager(bus.nc)));
+};
 
 const leader = (fleet: Fleet): Promise<Node> =>
   fleet.admin(async ({ bus }) => {
