@@ -8,6 +8,10 @@ export interface BackendsStand {
   configured: number;
   /** Those that do not say what they offer, why, and since when that is known. */
   away: { backend: string; problem: string; since: string | null }[];
+  /** Tools, prompts, templates and resources that wait for an approval. */
+  held: number;
+  /** Those of which everything is held back, since what was approved of them cannot be believed. */
+  doubted: string[];
 }
 
 const TIMEOUT_MS = 1_000;
@@ -20,20 +24,23 @@ export async function backendsOf(home: Home, { endpoint }: Pick<UpState, 'endpoi
       redirect: 'error',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    const { catalog, details } = (await response.json()) as {
+    const { catalog, integrity, details } = (await response.json()) as {
       catalog?: { backends: number };
-      details?: { unreachable: BackendsStand['away'] };
+      integrity?: { held: number };
+      details?: { unreachable: BackendsStand['away']; degraded: string[] };
     };
-    return catalog && details ? { configured: catalog.backends, away: details.unreachable } : null;
+    if (!catalog || !integrity || !details) return null;
+    const { unreachable: away, degraded: doubted } = details;
+    return { configured: catalog.backends, away, held: integrity.held, doubted };
   } catch {
     return null;
   }
 }
 
-/** One line for the summary and one for each that is away; empty where there are no backends. */
+/** One line for the summary, one for each that is away, one for what is held back; empty where there are no backends. */
 export function backendLines(stand: BackendsStand | null): string[] {
   if (stand === null || stand.configured === 0) return [];
-  const { configured, away } = stand;
+  const { configured, away, held, doubted } = stand;
   const head = `backends: ${configured}, ${away.length === 0 ? 'all of them answer' : `${away.length} of them away`}`;
   return [
     head,
@@ -41,5 +48,12 @@ export function backendLines(stand: BackendsStand | null): string[] {
       const long = from === null ? '' : ` for ${since(from)}`;
       return `  ${backend} is away${long}: ${problem}; nothing of it is offered until it answers again`;
     }),
+    ...(doubted.length > 0
+      ? [`  everything of ${doubted.join(', ')} is held back, for its approvals are in doubt: cortex tools pending`]
+      : []),
+    // What is in doubt is counted too, so the number alone would say nothing.
+    ...(held > 0 && doubted.length === 0
+      ? [`  held back until they are approved: ${held} (cortex tools pending)`]
+      : []),
   ];
 }

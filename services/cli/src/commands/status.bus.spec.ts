@@ -21,7 +21,7 @@ const backends = async () => (JSON.parse((await home.cortex('status', '--json'))
 
 it('status says which backends are away, since when and why, and is no worse for it', async () => {
   expect((await home.cortex('status')).out).toContain('backends: 1, all of them answer\n');
-  expect(await backends()).toEqual({ configured: 1, away: [] });
+  expect(await backends()).toEqual({ configured: 1, away: [], held: 0, doubted: [] });
   await demo.shut();
   // The first one may meet a connection that was kept open.
   for (let n = 0; n < 2; n++) await home.edge.edge.federation.refresh('demo');
@@ -32,5 +32,16 @@ it('status says which backends are away, since when and why, and is no worse for
   expect(await backends()).toEqual({
     configured: 1,
     away: [{ backend: 'demo', problem: 'nobody answers there', since: expect.stringMatching(/^\d{4}-.*Z$/) }],
+    held: 0,
+    doubted: [],
   });
+});
+
+it('status says how much waits for an approval, and where to look', async () => {
+  await demo.open();
+  demo.tools = [{ name: 'echo', scope: 'mcp:demo:read', description: 'Says something else.' }];
+  await home.edge.edge.federation.refresh('demo');
+  const held = 'backends: 1, all of them answer\n  held back until they are approved: 1 (cortex tools pending)\n';
+  expect((await home.cortex('status')).out).toContain(held);
+  expect(await backends()).toEqual({ configured: 1, away: [], held: 1, doubted: [] });
 });

@@ -65,6 +65,8 @@ it('says that everything is held back, why and how to get out, where the approva
   expect(told).toMatch(/degraded: demo: .*; restore the log, or begin anew: cortex tools start-over demo --yes\n/);
   expect(told).toContain('everything of demo is held back until that is mended (items: 1)');
   expect(told).not.toContain('nothing is held back');
+  const inDoubt = '  everything of demo is held back, for its approvals are in doubt: cortex tools pending\n';
+  expect((await home.cortex('status')).out).toContain(inDoubt);
   for (const name of ['demo_echo', 'demo/echo'])
     expect(await tools('approve', name)).toMatchObject({
       code: 1,
