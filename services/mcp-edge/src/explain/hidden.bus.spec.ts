@@ -52,8 +52,9 @@ afterAll(async () => {
   await demo[Symbol.asyncDispose]();
 });
 
-const explained = async (name: string, token: string): Promise<Explanation> =>
-  (await operator(edge, 'POST', 'explain', { tool: name, token })).body as Explanation;
+const explained = async (name: string, token: string, args?: object): Promise<Explanation> =>
+  (await operator(edge, 'POST', 'explain', { tool: name, token, ...(args && { arguments: args }) }))
+    .body as Explanation;
 
 describe('P40 a tool that a list leaves out', () => {
   it.each([
@@ -75,6 +76,14 @@ describe('P40 a tool that a list leaves out', () => {
     ]);
   });
 
+  it('for a scope that a session lacks: another session helps, and no issuer', async () => {
+    const said = await explained('demo_rare', await sessions.token('s1', { scope: SCOPE }));
+    expect(said.steps.find(({ gate }) => gate === 'scope')?.fix).toEqual({
+      text: 'open another session with it',
+      who: ['whoever opens the session'],
+    });
+  });
+
   it('for the form of its schema is named in the list itself, and can be called', async () => {
     const token = await edge.token({ scope: SCOPE });
     const headers = { 'x-cortex-schema-profile': 'inline' };
@@ -94,5 +103,13 @@ describe('P40 a tool that a list leaves out', () => {
       expect.objectContaining({ name: 'demo_plain', reason: expect.stringContaining('plan mode') }),
     );
     expect(JSON.stringify(said)).not.toMatch(/demo_(rare|poison)/);
+  });
+});
+
+it('of arguments that a backend checks itself an explanation does not say that they fit', async () => {
+  const said = await explained('demo_plain', await edge.token({ scope: SCOPE }), { a: 1 });
+  expect(said.steps.find(({ gate }) => gate === 'arguments')).toMatchObject({
+    result: 'pass',
+    why: 'a call has those of a backend checked, a question does not',
   });
 });

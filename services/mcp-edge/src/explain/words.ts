@@ -32,7 +32,13 @@ export function passed(gate: string, ctx: CallContext): Pick<ExplainStep, 'why' 
         tool.federated === undefined ? 'own tools are not reviewed' : 'its definition is the approved one',
       );
     case 'arguments':
-      return by('arguments', null, 'they fit its schema');
+      return by(
+        'arguments',
+        null,
+        tool.federated === undefined
+          ? 'they fit its schema'
+          : 'a call has those of a backend checked, a question does not',
+      );
     case 'workspace':
       return workspace === null
         ? by('workspace', null, 'it is called in no workspace')
@@ -104,10 +110,10 @@ function guardSource({ source = 'built-in', workspace }: CallContext, views?: Ga
 }
 
 /** Who can do what would change the answer: the admins of the workspace where it is theirs to decide. */
-export function whoCan(gate: string, { workspace, tool }: CallContext, views: GateViews): readonly string[] {
+export function whoCan(gate: string, { workspace, tool, input }: CallContext, views: GateViews): readonly string[] {
   switch (gate) {
     case 'scope':
-      return ['an admin of the issuer'];
+      return [input.caller.session === undefined ? 'an admin of the issuer' : 'whoever opens the session'];
     case 'quarantine':
       return ['an operator'];
     case 'resolve_tool':

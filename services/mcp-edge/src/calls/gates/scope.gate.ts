@@ -12,12 +12,10 @@ export function scopeGate(ctx: CallContext, { settings }: GateWorld): Refusal | 
   const required = tool.required_scopes;
   const granted = [...input.caller.scopes].sort();
   const missing = required.filter((scope) => !input.caller.scopes.has(scope));
+  // What a session may do was decided when it was opened; no issuer can add to it.
+  const fix = input.caller.session === undefined ? 'get a token with it' : 'open another session with it';
   return {
-    ...denied(
-      permissionDenied('scope', `lacks ${missing.join(' and ')}`, 'get a token with it', {
-        reason: 'refused_by_scope',
-      }),
-    ),
+    ...denied(permissionDenied('scope', `lacks ${missing.join(' and ')}`, fix, { reason: 'refused_by_scope' })),
     rpc: {
       code: RPC.internal,
       message: 'Insufficient scope',
