@@ -33,11 +33,10 @@ export async function operator<T>(
   const text = await response.text();
   const answer = parsed(text);
   if (response.ok) return answer as T;
-  const { message, error, hint, quarantined } = answer as Partial<Record<string, string>> & { quarantined?: unknown };
+  const { message, error, hint } = answer as Partial<Record<string, string>>;
   const said = message ?? hint ?? error ?? `HTTP ${response.status}`;
-  const more = Array.isArray(quarantined) && quarantined.length > 0 ? `; quarantined: ${quarantined.join(', ')}` : '';
   const why = response.status === 401 ? `${origin} does not know this admin secret; see CORTEX_ADMIN_SECRET` : said;
-  throw new CliError(`${why}${more}`, EXIT.failed);
+  throw new CliError(why, EXIT.failed);
 }
 
 function parsed(text: string): object {

@@ -42,6 +42,8 @@ it('shows what waits, approves what it showed, and brings an earlier definition 
   expect(definitions.map(({ by }) => by)).toEqual([expect.stringMatching(/^cli:/), 'first seen']);
   const back = await tools('rollback', 'demo_echo', definitions[1]?.digest.slice(0, 8) ?? '');
   expect(back).toMatchObject({ code: 0, told: expect.stringContaining('held back are: demo/echo') });
+  const unknown = await tools('history', 'demo_none');
+  expect(unknown).toMatchObject({ code: 1, told: 'tool "demo_none" is unknown; quarantined are: demo_echo' });
   expect(await tools('diff', 'demo_none')).toMatchObject({ code: 1, told: expect.stringContaining('demo_echo') });
 });
 
