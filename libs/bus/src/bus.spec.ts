@@ -433,10 +433,13 @@ describe('a server that goes away', () => {
 
   it('drain sends what is queued and lets answers come', async () => {
     const [a, b] = [await busOf(), await busOf('team')];
-    b.subscribe('slowly', (m) => setTimeout(() => m.respond('done'), 100));
+    const { promise: drains, resolve } = Promise.withResolvers<void>();
+    b.subscribe('slowly', (m) => void drains.then(() => m.respond('done')));
     await b.nc.flush();
     const call = a.request('slowly', '', { timeoutMs: 5000 });
-    await a.drain();
+    const drained = a.drain();
+    resolve();
+    await drained;
     expect((await call).string()).toBe('done');
   });
 });
