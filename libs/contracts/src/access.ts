@@ -138,12 +138,12 @@ export function busPermissions(service: ServiceName, consumers: readonly Consume
       `$JS.API.STREAM.MSG.GET.${stream}`,
     ]),
     ...(service === 'mcp-edge' ? [`$JS.API.DIRECT.GET.${SSE_STREAM}`, `$JS.API.DIRECT.GET.${SSE_STREAM}.>`] : []),
-    // Its chain goes on over what a restored database does not have any more.
-    ...(service === 'audit' ? [`$JS.API.DIRECT.GET.${CALLS_STREAM}`] : []),
     ...consumers.flatMap(({ stream, name }) => [
       `$JS.API.CONSUMER.INFO.${stream}.${name}`,
       `$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`,
       `$JS.ACK.${stream}.${name}.>`,
+      // What a view was given and has not applied is read again from the stream.
+      `$JS.API.STREAM.MSG.GET.${stream}`,
     ]),
     ...writable.flatMap((bucket) => keysOf(bucket, service)),
     `cortex.blob.${service}.>`,

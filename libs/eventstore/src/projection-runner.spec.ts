@@ -159,7 +159,9 @@ describe('a projection', () => {
     expect((await runner.lag())[0]).not.toHaveProperty('error');
   });
 
-  it('loses nothing that a killed instance had been given and did not apply', async () => {
+  it('reads what a killed instance had been given and did not apply from the log, without waiting for it to come again', async () => {
+    const jsm = await jetstreamManager((await nats.busAs('provision')).nc);
+    await jsm.consumers.update(STREAM, counters.name, { ack_wait: 600e9 });
     const other = await nats.busAs('ticket');
     await add('a', 5);
     // An instance that pulled and was killed: the five are given out, and nobody acknowledges them.
@@ -174,6 +176,9 @@ describe('a projection', () => {
     await add('a', 5);
     // Whoever applied the later five first would skip the earlier ones for ever.
     await eventually(async () => expect(await row('a')).toEqual({ total: 10, commits: 10 }), 20_000);
+    await eventually(async () => {
+      expect(await consumerState(bus, STREAM, counters.name)).toMatchObject({ num_pending: 0, num_ack_pending: 0 });
+    });
   });
 
   it('notices when somebody else is given a message, and loses none', async () => {
@@ -270,6 +275,33 @@ describe('a database that lost what it had', () => {
     } finally {
       await admin.end();
     }
+  });
+
+  it('is told from a log that lost its end, and then the view stands still as well, until it is rebuilt', async () => {
+    await add('a', 5);
+    run();
+    await eventually(async () => expect(await row('a')).toMatchObject({ total: 5 }));
+    await Promise.all(runners.splice(0).map((runner) => runner.stop()));
+    const admin = new pg.Client({ connectionString: database.adminUrl });
+    await admin.connect();
+    try {
+      // As if the log had held seven more.
+      await admin.query('update ticket.counters set total = 12');
+      await admin.query('update ticket.projection_checkpoint set seq = seq + 7');
+    } finally {
+      await admin.end();
+    }
+    const runner = run();
+    await add('a');
+    await eventually(async () => expect((await runner.lag())[0]?.error).toContain('and the log ends at 6'));
+    const provisioner = await nats.busAs('provision');
+    const { adminUrl } = database;
+    const states = () => projectionStatus({ bus: provisioner, adminUrl, services: [service] });
+    expect(await states()).toMatchObject([{ lost: true }]);
+    await rebuildProjection({ bus: provisioner, adminUrl, service, projection: counters });
+    await add('a');
+    await eventually(async () => expect(await row('a')).toMatchObject({ total: 7 }));
+    expect(await states()).toMatchObject([{ lost: false, seq: 7 }]);
   });
 
   it('is not meant by a stream whose oldest messages were dropped', async () => {

@@ -157,6 +157,7 @@ export class ProjectionRunner {
         const batches = orderedBatches({
           bus: this.#options.bus,
           stream: streamOf(subject),
+          subject,
           consumer: name,
           applied: running.seq,
           reread: running.projection.proof !== undefined,

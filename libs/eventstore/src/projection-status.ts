@@ -3,7 +3,7 @@ import { schemaOf, streamOf } from '@cortex/contracts';
 import pg from 'pg';
 import { connectAdmin } from './connect-admin.js';
 import type { Provisionable } from './provision-database.js';
-import { consumerState, hasLost } from './pull.js';
+import { consumerState, lossOf, streamState } from './pull.js';
 
 export interface ProjectionStatus {
   service: string;
@@ -13,7 +13,7 @@ export interface ProjectionStatus {
   seq: number;
   /** Messages of its subject that are not in the view; null when the consumer does not exist. */
   pending: number | null;
-  /** Messages were taken that are not in the view: the database is another than the log's, and a rebuild brings them back. The view stands still until then. */
+  /** View and log do not belong together (`lossOf`), and a rebuild mends it. The view stands still until then. */
   lost: boolean;
 }
 
@@ -36,7 +36,7 @@ export async function projectionStatus(options: {
         const state = await consumerState(options.bus, streamOf(subject), projection).catch(() => null);
         const pending = state && state.num_pending + state.num_ack_pending;
         const seq = checkpoints.get(projection) ?? 0;
-        const lost = state !== null && (await hasLost(options.bus, streamOf(subject), seq, state));
+        const lost = state !== null && lossOf(seq, state, await streamState(options.bus, streamOf(subject))) !== null;
         all.push({ service, projection, subject, seq, pending, lost });
       }
     }

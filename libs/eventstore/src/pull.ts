@@ -28,7 +28,7 @@ export class PullLost extends Error {
   override readonly name = 'PullLost';
 }
 
-/** The view lacks what its consumer has acknowledged, and will not be given again: its database is not the one that had it. */
+/** The view and its log do not belong together: the database is not the one that had what was acknowledged, or the log has lost its end. */
 export class ViewLost extends Error {
   override readonly name = 'ViewLost';
 }
@@ -74,20 +74,41 @@ export const unacknowledged = ({
 }: Omit<ConsumerState, 'num_pending'>): number => (ack_floor.stream_seq >= delivered.stream_seq ? 0 : num_ack_pending);
 
 /**
- * A batch is acknowledged after its checkpoint is written, so a checkpoint is never behind what was acknowledged, unless
- * the server passed over messages that the stream does not hold any more. Errors: `unavailable`.
+ * Why a view cannot be gone on with; null when it can. A batch is acknowledged after its checkpoint is written, and is in the log before
+ * that, so a checkpoint is never behind what was acknowledged, unless the server passed over messages that the stream does not hold any
+ * more, nor behind which the log ends.
  */
-export async function hasLost(
-  bus: Bus,
-  stream: string,
-  checkpoint: number,
-  { ack_floor }: ConsumerState,
-): Promise<boolean> {
-  if (ack_floor.stream_seq <= checkpoint) return false;
-  const reply = await bus.request(`$JS.API.STREAM.INFO.${stream}`, '', { timeoutMs: 2000 });
-  const { state } = reply.json<{ state?: { first_seq?: number } }>();
-  return ack_floor.stream_seq >= (state?.first_seq ?? 0);
+export function lossOf(checkpoint: number, { ack_floor }: ConsumerState, stream: StreamState): Loss | null {
+  if (checkpoint > stream.last_seq) return { of: 'log', upTo: checkpoint };
+  const upTo = ack_floor.stream_seq;
+  return upTo > checkpoint && upTo >= stream.first_seq ? { of: 'view', upTo } : null;
 }
+
+/** `view`: it lacks what was in it up to a sequence. `log`: it ends before what the view had from it. */
+export interface Loss {
+  of: 'view' | 'log';
+  upTo: number;
+}
+
+export interface StreamState {
+  first_seq: number;
+  last_seq: number;
+}
+
+/** The sequences that a stream holds, as its leader tells it. Errors: `unavailable`. */
+export async function streamState(bus: Bus, stream: string): Promise<StreamState> {
+  const reply = await bus.request(`$JS.API.STREAM.INFO.${stream}`, '', { timeoutMs: 2000 });
+  const { state, error } = reply.json<{
+    state?: StreamState;
+    error?: { description?: string };
+  }>();
+  if (!state) throw unavailable('bus', `cannot tell of ${stream} (${error?.description})`, 'try again in a moment');
+  return state;
+}
+
+/** Where all that a consumer has given out is acknowledged at once; of one that acknowledges all before it. The form is the server's (ADR-15). */
+export const acknowledgementOf = (stream: string, consumer: string, { delivered }: ConsumerState): string =>
+  `$JS.ACK.${stream}.${consumer}.1.${delivered.stream_seq}.${delivered.consumer_seq}.${Date.now() * NS}.0`;
 
 /**
  * Pulls from a durable consumer by hand: messages come as they are, all that have come are taken at once, and whatever
