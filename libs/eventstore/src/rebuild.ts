@@ -10,7 +10,7 @@ import { adminConfig } from './pool.js';
 import type { Projection } from './projection.js';
 import { BATCH } from './provision-bus.js';
 import { migrateSchema, type Provisionable } from './provision-database.js';
-import { consumerState, Pull, PullLost, type Delivered } from './pull.js';
+import { consumerState, Pull, PullLost, streamState, type Delivered } from './pull.js';
 import { secureSchema } from './secure-schema.js';
 
 export interface RebuildOptions {
@@ -43,7 +43,7 @@ const SWAP_PAUSE_MS = 250;
  * The copy is what the service's migrations make, so these may name no schema.
  */
 export async function rebuildProjection(options: RebuildOptions): Promise<Rebuilt> {
-  const { adminUrl, service, projection, signal } = options;
+  const { bus, adminUrl, service, projection, signal } = options;
   if (projection.proof !== undefined)
     throw new Error(
       `${projection.name} proves what the log held when it was written; made anew it would prove nothing`,
@@ -86,7 +86,7 @@ export async function rebuildProjection(options: RebuildOptions): Promise<Rebuil
     while ((await advance()) > BATCH);
     // As near to the end as events that go on arriving permit; the live copy waits for the rest.
     for (let tries = 0; tries < 5 && (await advance()) > 0; tries++);
-    await swap({ admin, schema, shadow, service, projection, rebuilt, advance });
+    await swap({ bus, admin, schema, shadow, service, projection, rebuilt, advance });
     return rebuilt;
   } finally {
     await source.close();
@@ -97,6 +97,7 @@ export async function rebuildProjection(options: RebuildOptions): Promise<Rebuil
 }
 
 interface Swap {
+  bus: Bus;
   admin: pg.Client;
   schema: string;
   shadow: string;
@@ -125,7 +126,7 @@ async function swap(parts: Swap): Promise<void> {
   }
 }
 
-async function swapOnce({ admin, schema, shadow, service, projection, rebuilt, advance }: Swap): Promise<void> {
+async function swapOnce({ bus, admin, schema, shadow, service, projection, rebuilt, advance }: Swap): Promise<void> {
   const live = await admin.query<{ seq: string }>(
     `insert into ${name(schema)}.projection_checkpoint (projection, seq) values ($1, 0)
      on conflict (projection) do update set seq = projection_checkpoint.seq returning seq`,
@@ -133,6 +134,7 @@ async function swapOnce({ admin, schema, shadow, service, projection, rebuilt, a
   );
   // From here on the live runner waits. What it had applied is in the log, so the copy can reach it.
   while (rebuilt.seq < Number(live.rows[0]?.seq) && (await advance()) > 0);
+  const { last_seq } = await streamState(bus, streamOf(projection.subject));
   const tables = [...projection.tables].sort();
   const list = (from: string) => tables.map((table) => `${name(from)}.${name(table)}`).join(', ');
   await admin.query(`drop table ${list(schema)}`);
@@ -147,10 +149,11 @@ async function swapOnce({ admin, schema, shadow, service, projection, rebuilt, a
         'make a projection of plain tables, or truncate and replay it by hand',
     );
   }
-  await admin.query(`update ${name(schema)}.projection_checkpoint set seq = greatest(seq, $2) where projection = $1`, [
-    projection.name,
-    rebuilt.seq,
-  ]);
+  // Of a log that was truncated the view had more than there is.
+  await admin.query(
+    `update ${name(schema)}.projection_checkpoint set seq = least(greatest(seq, $2), $3) where projection = $1`,
+    [projection.name, rebuilt.seq, last_seq],
+  );
   await secureSchema(admin, schema, service, tables);
 }
 
@@ -192,7 +195,10 @@ class RebuildSource {
           // What the server has sent and we have not met is pending to us: its answer may overtake the message itself.
           this.pending = num_pending + delivered.consumer_seq - (consumer.expected - 1);
         }
-        if (this.pending === 0 && consumer.pull.buffered === 0) return [];
+        if (this.pending === 0 && consumer.pull.buffered === 0) {
+          if (await this.#atEnd()) return [];
+          this.pending = 1;
+        }
         const batch = await consumer.pull.next(5000, this.#options.signal);
         for (const { deliverySeq } of batch) {
           if (deliverySeq !== consumer.expected++) throw new PullLost('a message was lost on the way');
@@ -208,6 +214,12 @@ class RebuildSource {
         await sleep(100);
       }
     }
+  }
+
+  /** Told by the stream's leader: the consumer may live on a node of the cluster that lags, and be at its end long before. */
+  async #atEnd(): Promise<boolean> {
+    const { bus, projection } = this.#options;
+    return (await bus.direct.nextFromLeader(this.#stream, projection.subject, this.#last + 1)) === null;
   }
 
   async #open() {

@@ -95,27 +95,46 @@ async function past(
   { subject, since }: ReadOptions,
 ): Promise<AsyncGenerator<LogMessage>> {
   const start = await startOf(bus, stream, since);
+  const filter = narrowed(stream, subject) ?? '>';
   return (async function* () {
-    if (start > end) return;
-    const consumer = await consumerAt(bus, stream, start, subject);
-    // Nothing that matches: the consumer would wait for ever.
-    if ((await consumer.info()).num_pending === 0) return;
-    const messages = await consumer.consume({ max_messages: 1_000 });
-    for await (const message of messages) {
-      if (message.seq > end) return;
-      if (matches(subject, message.subject)) yield toLog(stream, message);
-      if (message.seq === end || message.info.pending === 0) return;
+    for (let from = start; from <= end;) {
+      for await (const message of upToItsEnd(await consumerAt(bus, stream, from, subject))) {
+        if (message.seq > end) return;
+        from = message.seq + 1;
+        if (matches(subject, message.subject)) yield toLog(stream, message);
+      }
+      // The consumer may live on a node of the cluster that lags, and be at its end before the stream is.
+      const next = await bus.direct.nextFromLeader(stream, filter, from);
+      if (next === null) return;
+      from = next.seq;
     }
   })();
 }
 
+/** What a consumer has for its reader just now. */
+async function* upToItsEnd(consumer: Consumer): AsyncGenerator<JsMsg> {
+  // Nothing that matches: it would wait for ever.
+  if ((await consumer.info()).num_pending === 0) return;
+  for await (const message of await consumer.consume({ max_messages: 1_000 })) {
+    yield message;
+    if (message.info.pending === 0) return;
+  }
+}
+
 /** Always at a sequence: told a time, or "new", the client forgets it when it has to make its consumer anew. */
 function consumerAt(bus: Bus, stream: Stream, seq: number, subject: string | undefined): Promise<Consumer> {
-  // The server refuses a filter that is wider than the stream; then we filter ourselves.
-  const narrow = subject?.startsWith(`${STREAMS[stream]}.`) ? { filter_subjects: subject } : {};
-  const options = { ...narrow, deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: seq };
+  const narrow = narrowed(stream, subject);
+  const options = {
+    ...(narrow !== undefined && { filter_subjects: narrow }),
+    deliver_policy: DeliverPolicy.StartSequence,
+    opt_start_seq: seq,
+  };
   return jetstream(bus.nc).consumers.get(stream, options);
 }
+
+/** The server refuses a filter that is wider than the stream; then there is none, and we filter ourselves. */
+const narrowed = (stream: Stream, subject: string | undefined): string | undefined =>
+  subject?.startsWith(`${STREAMS[stream]}.`) ? subject : undefined;
 
 async function startOf(bus: Bus, stream: Stream, since: string | undefined): Promise<number> {
   if (since === undefined) return Math.max(1, (await stateOf(bus, stream)).first_seq);
