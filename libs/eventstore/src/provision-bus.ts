@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '@cortex/bus';
 import {
   BLOBS,
@@ -65,7 +66,7 @@ export async function provisionBus(options: ProvisionBusOptions): Promise<void> 
   assertNamesUnique(options.services);
   const jsm = await jetstreamManager(options.nc);
   const ack_wait = (options.ackWaitMs ?? ACK_WAIT_MS) * NS;
-  for (const config of streams(options)) await putStream(jsm, config);
+  for (const config of streams(options)) await onceSettled(() => putStream(jsm, config));
   for (const { projections = [], reactors = [] } of options.services) {
     for (const { name, subject } of projections) {
       await putConsumer(jsm, streamOf(subject), {
@@ -138,6 +139,23 @@ async function putStream(jsm: JetStreamManager, config: Partial<StreamConfig> & 
   );
   if (exists) await jsm.streams.update(name, changeable);
   else await jsm.streams.add(config);
+}
+
+/** Of a cluster whose servers have not all met yet, or that chooses a leader. */
+const UNSETTLED = new Set([10005, 10008, 10009]);
+const SETTLES_MS = 30_000;
+
+/** Until a cluster that has just begun can do it; then, or when it never can, the server's own words. */
+async function onceSettled(work: () => Promise<void>): Promise<void> {
+  const until = performance.now() + SETTLES_MS;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof JetStreamApiError && UNSETTLED.has(error.code)) || performance.now() > until) throw error;
+      await sleep(250);
+    }
+  }
 }
 
 async function putConsumer(jsm: JetStreamManager, stream: string, wanted: Partial<ConsumerConfig>): Promise<void> {
