@@ -23,7 +23,7 @@ import {
   type JetStreamManager,
   type StreamConfig,
 } from '@nats-io/jetstream';
-import type { NatsConnection } from '@nats-io/transport-node';
+import { errors, type NatsConnection } from '@nats-io/transport-node';
 import type { Provisionable } from './provision-database.js';
 
 const NS = 1_000_000;
@@ -64,9 +64,14 @@ export function consumersOf(service: Pick<Provisionable, 'projections' | 'reacto
 export async function provisionBus(options: ProvisionBusOptions): Promise<void> {
   const owners = toolOwners(options.services);
   assertNamesUnique(options.services);
+  await onceSettled(() => putAll(options, owners));
+  options.log?.('info', 'bus provisioned', { services: options.services.length, tools: Object.keys(owners).length });
+}
+
+async function putAll(options: ProvisionBusOptions, owners: Record<string, string>): Promise<void> {
   const jsm = await jetstreamManager(options.nc);
   const ack_wait = (options.ackWaitMs ?? ACK_WAIT_MS) * NS;
-  for (const config of streams(options)) await onceSettled(() => putStream(jsm, config));
+  for (const config of streams(options)) await putStream(jsm, config);
   for (const { projections = [], reactors = [] } of options.services) {
     for (const { name, subject } of projections) {
       await putConsumer(jsm, streamOf(subject), {
@@ -90,7 +95,25 @@ export async function provisionBus(options: ProvisionBusOptions): Promise<void> 
     }
   }
   await putOwners(jsm, owners);
-  options.log?.('info', 'bus provisioned', { services: options.services.length, tools: Object.keys(owners).length });
+}
+
+/** Of a cluster whose servers have not all met yet, or that chooses a leader. */
+const UNSETTLED = new Set([10005, 10008, 10009]);
+const isUnsettled = (error: unknown): boolean =>
+  error instanceof errors.TimeoutError || (error instanceof JetStreamApiError && UNSETTLED.has(error.code));
+const SETTLES_MS = 30_000;
+
+/** Until a cluster that has just begun can do it; then, or when it never can, the error as it is. */
+async function onceSettled(work: () => Promise<void>): Promise<void> {
+  const until = performance.now() + SETTLES_MS;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isUnsettled(error) || performance.now() > until) throw error;
+      await sleep(250);
+    }
+  }
 }
 
 function streams({ retention, replicas = 1 }: ProvisionBusOptions): (Partial<StreamConfig> & { name: string })[] {
@@ -139,23 +162,6 @@ async function putStream(jsm: JetStreamManager, config: Partial<StreamConfig> & 
   );
   if (exists) await jsm.streams.update(name, changeable);
   else await jsm.streams.add(config);
-}
-
-/** Of a cluster whose servers have not all met yet, or that chooses a leader. */
-const UNSETTLED = new Set([10005, 10008, 10009]);
-const SETTLES_MS = 30_000;
-
-/** Until a cluster that has just begun can do it; then, or when it never can, the server's own words. */
-async function onceSettled(work: () => Promise<void>): Promise<void> {
-  const until = performance.now() + SETTLES_MS;
-  for (;;) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof JetStreamApiError && UNSETTLED.has(error.code)) || performance.now() > until) throw error;
-      await sleep(250);
-    }
-  }
 }
 
 async function putConsumer(jsm: JetStreamManager, stream: string, wanted: Partial<ConsumerConfig>): Promise<void> {
