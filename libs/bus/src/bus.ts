@@ -143,9 +143,13 @@ export interface Bus {
   onStatus(fn: (up: boolean) => void): () => void;
   /** Tells refusals of the server ("Permissions Violation") that concern no call that waits. */
   onError(fn: (error: Error) => void): () => void;
-  /** Fire and forget: queued, one write per turn. Lost while the bus is down. Throws `too_large`. */
+  /**
+   * Fire and forget: queued, one write per turn. For two seconds after the connection was lost it waits for the next one; lost while the
+   * bus is down for longer. Throws `too_large`.
+   */
   publish(subject: string, data: string | Uint8Array, options?: PublishOptions): void;
   /**
+   * Waits for a lost connection as `publish` does, within its time.
    * Errors: `unavailable` (no responder, not sent: nothing was changed; or `details.outcome = 'unknown'`),
    * `deadline_exceeded`, `cancelled`, `resource_exhausted` above 1024 waiting, `permission_denied`, `invalid_argument`.
    */

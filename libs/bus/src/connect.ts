@@ -159,7 +159,7 @@ class NatsBus implements Bus {
       } else if (status.type === 'error') {
         this.#refusal(status.error);
       } else if (status.type === 'close') {
-        this.#mux.disconnected();
+        this.#mux.close();
         this.#tell(false);
       }
     }

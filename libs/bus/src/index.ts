@@ -2,6 +2,6 @@ export * from './ask.js';
 export * from './bus.js';
 export * from './connect.js';
 export * from './trace.js';
-export { MAX_WAITING } from './mux.js';
+export { isCutOff, MAX_WAITING } from './mux.js';
 export { headers, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 export * from './tls.js';

@@ -10,7 +10,7 @@ import {
 } from '@cortex/contracts';
 import { headers as newHeaders, type Msg, type MsgHdrs } from '@nats-io/transport-node';
 import type { AckedOptions, DirectReader, PublishAck, StoredMessage } from './bus.js';
-import { outcomeUnknown, type CallMux } from './mux.js';
+import { isCutOff, outcomeUnknown, type CallMux } from './mux.js';
 
 const TRY_MS = 1000;
 const READ_MS = 5000;
@@ -44,7 +44,7 @@ export async function publishAcked(
       sent ||= error.details?.['outcome'] === 'unknown';
       const over = msgId === undefined || deadline - performance.now() <= PAUSE_MS;
       // While the bus is away a call fails at once; one that may have been stored already is worth waiting for.
-      if (over || (!sent && !mux.up)) throw sent ? outcomeUnknown(subject) : error;
+      if (over || (!sent && !mux.takes)) throw sent ? outcomeUnknown(subject) : error;
       await sleep(PAUSE_MS);
     }
   }
@@ -113,7 +113,13 @@ function fromApi(error: ApiError, subject: string): CortexError {
 
 /** Reads of stored messages without a consumer. */
 export function directReader(mux: CallMux): DirectReader {
-  const ask = (subject: string, body: string) => mux.request(subject, body, { timeoutMs: READ_MS, ofLog: true });
+  const ask = (subject: string, body: string): Promise<Msg> => {
+    const send = () => mux.request(subject, body, { timeoutMs: READ_MS, ofLog: true });
+    return send().catch((error: unknown) => {
+      if (!isCutOff(error)) throw error;
+      return send();
+    });
+  };
 
   const direct = async (subject: string, body: string): Promise<StoredMessage | null> => {
     const message = await ask(subject, body);

@@ -4,6 +4,7 @@ import {
   deadlineExceeded,
   inboxPrefix,
   invalidArgument,
+  isCortexError,
   permissionDenied,
   resourceExhausted,
   unavailable,
@@ -32,6 +33,13 @@ export const MAX_WAITING = 1024;
 /** With what JetStream answers: its answers come at once, and a full house of slow calls must not keep their records out. */
 const MAX_WITH_LOG = 2 * MAX_WAITING;
 const SWEEP_MS = 50;
+/**
+ * Since the connection was lost: for so long what is not sent yet waits for the one that is being made. After a new password or a restart
+ * of a node that takes a tenth of it; a bus that is away for longer is said to be away at once.
+ */
+const RECONNECT_MS = 2000;
+/** Bytes that wait for it at most; what is above is lost, or refused, as without a connection. */
+const MAX_KEPT = 16 * 1024 * 1024;
 const DEFAULT_MAX_PAYLOAD = 1024 * 1024;
 
 /**
@@ -46,6 +54,9 @@ export class CallMux {
   #queue: Outgoing[] = [];
   #nc: NatsConnection | undefined;
   #up = false;
+  /** Until when the queue is kept while there is no connection. */
+  #keptUntil = 0;
+  #keptBytes = 0;
   #maxPayload = DEFAULT_MAX_PAYLOAD;
 
   constructor(service: BusUser) {
@@ -56,6 +67,11 @@ export class CallMux {
 
   get up(): boolean {
     return this.#up;
+  }
+
+  /** Whether a message is sent: now, or with the connection that is being made again. */
+  get takes(): boolean {
+    return this.#up || (performance.now() < this.#keptUntil && this.#keptBytes < MAX_KEPT);
   }
 
   get waiting(): number {
@@ -76,15 +92,16 @@ export class CallMux {
   connected(): void {
     this.#maxPayload = this.#nc?.info?.max_payload ?? this.#maxPayload;
     this.#up = true;
+    this.#keptBytes = 0;
+    this.flush();
   }
 
-  /** What was queued is lost with the connection, and an answer can no longer come. */
+  /** An answer to what was sent can no longer come; what is queued waits a moment for the next connection. */
   disconnected(): void {
+    if (this.#up) this.#keptUntil = performance.now() + RECONNECT_MS;
     this.#up = false;
-    this.#queue = [];
-    for (const { token } of this.#waiting.all()) {
-      const call = this.#take(token);
-      call?.reject(call.sent ? outcomeUnknown(call.subject) : notSent());
+    for (const { token, sent, subject } of this.#waiting.all()) {
+      if (sent) this.#take(token)?.reject(outcomeUnknown(subject));
     }
   }
 
@@ -98,17 +115,18 @@ export class CallMux {
   close(): void {
     clearInterval(this.#sweep);
     this.disconnected();
+    this.#giveUp();
   }
 
   publish(subject: string, data: string | Uint8Array, options?: PublishOptions): void {
     this.#assertSize(data, options?.headers);
-    if (this.#up) this.#enqueue([subject, data, options]);
+    if (this.takes) this.#enqueue([subject, data, options]);
   }
 
   request(subject: string, data: string | Uint8Array, options: RequestOptions & { ofLog?: true }): Promise<Msg> {
     const { timeoutMs, headers, signal } = options;
     return new Promise((resolve, reject) => {
-      if (!this.#up) return reject(notSent());
+      if (!this.takes) return reject(notSent());
       if (signal?.aborted) return reject(aborted('was not sent'));
       const most = options.ofLog ? MAX_WITH_LOG : MAX_WAITING;
       if (this.#waiting.size >= most) {
@@ -137,8 +155,9 @@ export class CallMux {
     });
   }
 
-  /** Sends what is queued now. */
+  /** Sends what is queued now, unless it waits for a connection. */
   flush(): void {
+    if (!this.#up) return;
     const out = this.#queue;
     this.#queue = [];
     for (const [subject, data, options, call] of out) {
@@ -154,8 +173,17 @@ export class CallMux {
   }
 
   #enqueue(item: Outgoing): void {
-    if (this.#queue.length === 0) setImmediate(() => this.flush());
+    if (!this.#up) this.#keptBytes += item[1].length;
+    else if (this.#queue.length === 0) setImmediate(() => this.flush());
     this.#queue.push(item);
+  }
+
+  /** No connection was made in time, or none is wanted any more. */
+  #giveUp(): void {
+    this.#keptUntil = 0;
+    this.#keptBytes = 0;
+    this.#queue = [];
+    for (const { token } of this.#waiting.all()) this.#take(token)?.reject(notSent());
   }
 
   #take(token: string): Call | undefined {
@@ -174,8 +202,9 @@ export class CallMux {
 
   #expire(): void {
     const now = performance.now();
-    for (const { token, deadline, subject } of this.#waiting.all()) {
-      if (deadline <= now) this.#take(token)?.reject(late(subject));
+    if (!this.#up && now >= this.#keptUntil) return this.#giveUp();
+    for (const { token, deadline, subject, sent } of this.#waiting.all()) {
+      if (deadline <= now) this.#take(token)?.reject(sent ? late(subject) : notSent());
     }
   }
 
@@ -230,6 +259,10 @@ export const outcomeUnknown = (subject: string): CortexError =>
       details: { outcome: 'unknown' },
     },
   );
+
+/** Whether it was sent and its connection was lost before an answer came: who may repeat it can, since the connection is made again. */
+export const isCutOff = (error: unknown): boolean =>
+  isCortexError(error) && error.kind === 'unavailable' && error.details?.['outcome'] === 'unknown';
 
 const late = (subject: string): CortexError =>
   deadlineExceeded('bus', `got no answer to ${subject} in time`, 'read what was done before you send it again', {

@@ -1,4 +1,5 @@
-import type { Bus, BusMessage } from '@cortex/bus';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Bus, type BusMessage, isCutOff } from '@cortex/bus';
 import {
   CortexError,
   deadlineExceeded,
@@ -16,6 +17,9 @@ import type { CallContext } from './call-context.js';
 
 /** Time beyond a tool's own deadline that its service gets to say so itself. */
 const GRACE_MS = 1_000;
+/** A service whose connection is made again has nobody who answers for a moment. */
+const BACK_WITHIN_MS = 2_000;
+const LOOK_MS = 50;
 const NEWLINE = 10;
 const PLAIN_OK = Buffer.from('{"ok":true}\n');
 
@@ -34,24 +38,32 @@ export interface Delivered {
 }
 export type Reply = Delivered | { wait: Wait; last_seq?: number };
 
-/** Sends one try of a call to the service that owns its tool. Throws the service's error, or what became of the request. */
-export async function askService(
-  bus: Bus,
-  ctx: CallContext,
-  tool: EdgeTool,
-  more: { resume: boolean; after?: number | undefined },
-): Promise<Reply> {
-  const deadline = tool.announced.deadline_ms;
-  let body = requestBody(ctx, tool, more);
-  if (body.length * 3 > INLINE_LIMIT) body = await byReference(bus, body);
-  let message: BusMessage;
-  try {
-    message = await bus.request(tool.subject, body, { timeoutMs: deadline + GRACE_MS });
-  } catch (error) {
-    throw translated(error, tool);
-  }
-  return readReply(bus, message.data);
+export interface Try {
+  resume: boolean;
+  after?: number | undefined;
+  /** Milliseconds for the answer. */
+  deadline: number;
 }
+
+/** Sends one try of a call to the service that owns its tool. Throws the service's error, or what became of the request. */
+export async function askService(bus: Bus, ctx: CallContext, tool: EdgeTool, more: Try): Promise<Reply> {
+  let body = requestBody(ctx, more);
+  if (body.length * 3 > INLINE_LIMIT) body = await byReference(bus, body);
+  const giveUp = performance.now() + BACK_WITHIN_MS;
+  for (;;) {
+    let message: BusMessage;
+    try {
+      message = await bus.request(tool.subject, body, { timeoutMs: more.deadline + GRACE_MS });
+    } catch (error) {
+      if (!hasNobody(error) || performance.now() > giveUp || ctx.input.cancel.cancelled) throw translated(error, tool);
+      await sleep(LOOK_MS);
+      continue;
+    }
+    return readReply(bus, message.data);
+  }
+}
+
+const hasNobody = (error: unknown): boolean => isCortexError(error) && error.details?.['no_responder'] === true;
 
 /** Tells whoever works on the call that nobody waits for it any more. */
 export const sendCancel = (bus: Bus, ctx: CallContext, tool: EdgeTool): void => {
@@ -59,13 +71,9 @@ export const sendCancel = (bus: Bus, ctx: CallContext, tool: EdgeTool): void => 
 };
 
 /** The BusRequest, put together of parts that are written already: an object would have to be walked again for every call. */
-export function requestBody(
-  ctx: CallContext,
-  tool: EdgeTool,
-  more: { resume: boolean; after?: number | undefined },
-): string {
+export function requestBody(ctx: CallContext, more: Try): string {
   const { caller, meta } = ctx.input;
-  let body = `{"v":1,"call_id":"${ctx.call_id}","workspace_id":${ctx.workspace === null ? 'null' : JSON.stringify(ctx.workspace)},"principal":${caller.principal_json},"scope":${caller.scope_json},"args":${ctx.args_json},"deadline_ms":${tool.announced.deadline_ms},"caller":"${caller.caller_hash}","traceparent":"${ctx.traceparent}"`;
+  let body = `{"v":1,"call_id":"${ctx.call_id}","workspace_id":${ctx.workspace === null ? 'null' : JSON.stringify(ctx.workspace)},"principal":${caller.principal_json},"scope":${caller.scope_json},"args":${ctx.args_json},"deadline_ms":${more.deadline},"caller":"${caller.caller_hash}","traceparent":"${ctx.traceparent}"`;
   if (ctx.mode !== undefined) body += `,"mode":"${ctx.mode}"`;
   if (ctx.approval !== undefined) body += `,"approval":${JSON.stringify(ctx.approval)}`;
   if (more.resume) body += ',"resume":true';
@@ -118,11 +126,12 @@ function parseHead(line: Uint8Array): ToolReplyHead {
 function translated(error: unknown, tool: EdgeTool): unknown {
   if (!isCortexError(error)) return error;
   const { name, service } = tool;
-  if (error.kind === 'unavailable' && error.details?.['outcome'] === 'unknown')
+  if (isCutOff(error))
     return unavailable(
       undefined,
       `the connection to ${service} broke while ${name} ran, and whether it took effect is unknown`,
       'look before you repeat it, or send it again with the same idempotency key',
+      { details: { outcome: 'unknown' } },
     );
   if (error.kind === 'unavailable')
     return unavailable(

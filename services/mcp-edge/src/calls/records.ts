@@ -12,6 +12,8 @@ const MAX_PENDING = 10_000;
 const FIRST_TRY_MS = 1_000;
 const PAUSE_MS = 100;
 const PROBE_MS = 1_000;
+/** For so long a call waits for what has just gone: a connection that is made again, a stream that elects another leader. */
+const PAUSE_LIMIT_MS = 2_000;
 /** The edge itself, when it looks whether records are taken again. */
 const PROBE: RecordedCaller = { sub: SELF, client_id: '', role: '', pool: '', email: '', dev_bypass: false };
 
@@ -38,6 +40,8 @@ export class Records {
   #closed = false;
   #probing = false;
   #probe: NodeJS.Timeout | undefined;
+  /** While it is not open. */
+  #pause: { readonly over: Promise<boolean>; end(open: boolean): void } | undefined;
   readonly #pending: { subject: string; body: string }[] = [];
   readonly #offStatus: () => void;
 
@@ -45,11 +49,30 @@ export class Records {
 
   constructor(private readonly options: RecordsOptions) {
     this.text = new RecordText(options.auditHashKey, options.replica, options.catalogVersion);
-    this.#offStatus = options.bus.onStatus((up) => up && this.#drainPending());
+    this.#offStatus = options.bus.onStatus((up) => {
+      this.#changed();
+      if (up) this.#drainPending();
+    });
   }
 
   get open(): boolean {
     return this.options.bus.up && !this.#closed;
+  }
+
+  /** Whether a call may run, told when that is clear: who comes within two seconds after it closed waits, whoever comes later does not. */
+  opened(): boolean | Promise<boolean> {
+    return this.open || (this.#pause?.over ?? false);
+  }
+
+  #changed(): void {
+    if (this.open) {
+      this.#pause?.end(true);
+      this.#pause = undefined;
+    } else if (this.#pause === undefined) {
+      const { promise: over, resolve: end } = Promise.withResolvers<boolean>();
+      setTimeout(() => end(false), PAUSE_LIMIT_MS).unref();
+      this.#pause = { over, end };
+    }
   }
 
   /** For `/ready`. */
@@ -156,9 +179,10 @@ export class Records {
   /** With the first record that is not taken the edge closes for tool calls, and tries once a second whether that is over. */
   #close(error: unknown): void {
     const wire = isCortexError(error) ? error : undefined;
-    // Over the limit of calls that wait at once: ours to wait, nothing of JetStream's.
-    if (wire?.kind === 'resource_exhausted' || this.#closed) return;
+    // Over the limit of calls that wait at once: ours to wait, nothing of JetStream's. Nor is a connection that was lost.
+    if (wire?.kind === 'resource_exhausted' || this.#closed || !this.options.bus.up) return;
     this.#closed = true;
+    this.#changed();
     this.options.log.error(
       { error: (error as Error).message },
       'JetStream takes no call records; closed for tool calls',
@@ -169,6 +193,7 @@ export class Records {
   #reopen(): void {
     if (!this.#closed) return;
     this.#closed = false;
+    this.#changed();
     clearInterval(this.#probe);
     this.options.log.info({}, 'JetStream takes call records again; open for tool calls');
     this.#drainPending();

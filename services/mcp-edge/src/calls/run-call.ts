@@ -1,5 +1,5 @@
 import { type CortexError, isCortexError, unavailable, type WireError } from '@cortex/contracts';
-import { type Bus } from '@cortex/bus';
+import { type Bus, isCutOff } from '@cortex/bus';
 import { traceparentOf } from '@cortex/bus/trace';
 import { contextOf } from '@cortex/service-kit/telemetry';
 import { SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
@@ -62,7 +62,7 @@ export class CallPipeline {
     const ctx = this.#begin(input);
     this.#inFlight++;
     try {
-      if (!this.options.records.open) return this.#closed(ctx);
+      if (!this.options.records.open && !(await this.options.records.opened())) return this.#closed(ctx);
       for (const [name, gate] of GATES) {
         const result = gate(ctx, this.options.world);
         const refusal = result instanceof Promise ? await result : result;
@@ -102,7 +102,7 @@ export class CallPipeline {
     if (tool === undefined) throw new Error('the gates let a call pass without a tool');
     const { records, idempotency } = this.options;
     // A gate may have waited: what was true at the beginning is asked again right before the request leaves.
-    if (!records.open) return this.#closed(ctx);
+    if (!records.open && !(await records.opened())) return this.#closed(ctx);
     const key = input.meta.idempotency_key;
     try {
       if (input.cancel.cancelled) throw cancelledByCaller();
@@ -144,7 +144,7 @@ export class CallPipeline {
     records.started(ctx);
     try {
       for (let resume = false; ; resume = true) {
-        const reply = await this.#whileWanted(tool, cancel, this.#ask(ctx, tool, resume));
+        const reply = await this.#answered(ctx, tool, resume);
         if (reply.last_seq !== undefined) this.#lastSeqs.note(caller.caller_hash, tool.service, reply.last_seq);
         if (!('wait' in reply)) {
           // The tools of the edge itself show what is kept; linked again it would never be shown.
@@ -160,23 +160,41 @@ export class CallPipeline {
     }
   }
 
-  #ask(ctx: CallContext, tool: EdgeTool, resume: boolean): Promise<Reply> {
+  /**
+   * The answer to one try. What changes nothing, or is known again by its key, is sent a second time within its deadline when it was lost:
+   * with our connection, or perhaps with an instance that died.
+   */
+  async #answered(ctx: CallContext, tool: EdgeTool, resume: boolean): Promise<Reply> {
+    const { cancel, meta } = ctx.input;
+    const own = tool.local === undefined && tool.federated === undefined;
+    const twice = own && (tool.announced.tier === 'read' || meta.idempotency_key !== undefined);
+    const began = performance.now();
+    try {
+      return await this.#whileWanted(tool, cancel, this.#ask(ctx, tool, resume), twice);
+    } catch (error) {
+      const left = Math.round(tool.announced.deadline_ms - (performance.now() - began));
+      if (!twice || left <= 0 || cancel.cancelled || !isCutOff(error)) throw error;
+      return await this.#whileWanted(tool, cancel, this.#ask(ctx, tool, resume, left));
+    }
+  }
+
+  #ask(ctx: CallContext, tool: EdgeTool, resume: boolean, deadline = tool.announced.deadline_ms): Promise<Reply> {
     if (tool.local !== undefined) return this.options.local.ask(ctx, tool.local, resume);
     if (tool.federated !== undefined) return this.options.federation.ask(ctx, tool.federated);
     const after = this.#lastSeqs.get(ctx.input.caller.caller_hash, tool.service);
-    return askService(this.options.bus, ctx, tool, { resume, after });
+    return askService(this.options.bus, ctx, tool, { resume, after, deadline });
   }
 
   /**
-   * Ends when the caller goes or when the service is dead; a late answer then finds nobody. Its functions must not reach the call: measured,
-   * all that a call allocates would then live until the next full collection.
+   * Ends when the caller goes or when the service is dead; a late answer then finds nobody. `early`: when one of the instances is that may
+   * have the call. Its functions must not reach the call: measured, all that a call allocates would then live until the next full collection.
    */
-  #whileWanted<T>(tool: EdgeTool, cancel: Cancellation, work: Promise<T>): Promise<T> {
+  #whileWanted<T>(tool: EdgeTool, cancel: Cancellation, work: Promise<T>, early = false): Promise<T> {
     return new Promise((resolve, reject) => {
       cancel.onCancel = reject;
       const letGo =
         tool.local === undefined && tool.federated === undefined
-          ? this.options.world.catalog.instances.hold(tool.service, () => reject(abandoned(tool)))
+          ? this.options.world.catalog.instances.hold(tool.service, () => reject(abandoned(tool)), { early })
           : undefined;
       work.then(
         (value) => {
@@ -300,6 +318,7 @@ const abandoned = ({ service, name }: EdgeTool): Error =>
     undefined,
     `${service} ended while ${name} ran, and whether it took effect is unknown`,
     'look before you repeat it, or send it again with the same idempotency key',
+    { details: { outcome: 'unknown' } },
   );
 
 const faultAnswer = (ctx: CallContext, error: WireError): Extract<CallOutcome, { kind: 'result' }> => ({

@@ -26,9 +26,9 @@ it('after an outage everybody gets the time to renew again', () => {
 });
 
 describe('a call that was sent to a service', () => {
-  const sentAt = (instances: Instances, sent: number): { told: () => number } => {
+  const sentAt = (instances: Instances, sent: number, early = false): { told: () => number } => {
     let told = 0;
-    instances.hold('team', () => void told++, sent);
+    instances.hold('team', () => void told++, { sent, early });
     return { told: () => told };
   };
   it('is given up when all who may have taken it are dead, whoever came after it', () => {
@@ -62,13 +62,28 @@ describe('a call that was sent to a service', () => {
     instances.expire(32_000);
     expect(call.told()).toBe(1);
   });
+  it('that may be sent twice is given up when the first who may have taken it is dead', () => {
+    const instances = new Instances();
+    instances.seen('team.a', 0);
+    instances.seen('team.b', 1_000);
+    const call = sentAt(instances, 1_000, true);
+    instances.seen('team.b', 9_000);
+    // Came after it, and is dead before everybody else.
+    instances.seen('team.new', 2_000);
+    instances.seen('team.a', 11_000);
+    instances.expire(12_000);
+    expect(call.told()).toBe(0);
+    instances.expire(19_000);
+    instances.expire(21_000);
+    expect(call.told()).toBe(1);
+  });
   it('of another service, or that has its answer, hears nothing', () => {
     const instances = new Instances();
     instances.seen('team.a', 0);
     instances.seen('review.a', 9_000);
     const other: string[] = [];
-    instances.hold('review', () => other.push('review'), 0);
-    instances.hold('team', () => other.push('team'), 0)();
+    instances.hold('review', () => other.push('review'), { sent: 0 });
+    instances.hold('team', () => other.push('team'), { sent: 0 })();
     instances.expire(10_000);
     expect(other).toEqual([]);
   });

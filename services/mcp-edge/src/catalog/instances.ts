@@ -44,40 +44,42 @@ export class Instances {
     return !this.alive(life.service);
   }
 
-  /** True when a service lost its last instance. Tells the calls that nobody can be working on any more. */
+  /** True when a service lost its last instance. Tells the calls that may have been lost with those that are dead. */
   expire(now = performance.now()): boolean {
-    const dead = new Set<string>();
+    const dead: Life[] = [];
     let lost = false;
-    for (const [key, { service, until }] of this.#living) {
-      if (until > now) continue;
+    for (const [key, life] of this.#living) {
+      if (life.until > now) continue;
       this.#living.delete(key);
-      dead.add(service);
-      lost = !this.alive(service) || lost;
+      dead.push(life);
+      lost = !this.alive(life.service) || lost;
     }
     for (const life of this.#leaving) {
       if (life.until > now) continue;
       this.#leaving.delete(life);
-      dead.add(life.service);
+      dead.push(life);
     }
-    if (dead.size > 0) for (const held of this.#held.items()) if (dead.has(held.service)) this.#check(held);
+    if (dead.length > 0) for (const held of this.#held.items()) this.#check(held, dead);
     return lost;
   }
 
   /**
-   * A call that has been sent to a service: `abandoned` is told, once, when every instance that may have taken it is dead. NATS tells the
-   * caller of a killed instance nothing, so without this a call waits for its whole deadline. Returns the way to let go.
+   * A call that has been sent to a service: `abandoned` is told, once, when every instance that may have taken it is dead; with `early`
+   * when the first of them is. NATS tells the caller of a killed instance nothing, so without this a call waits for its whole deadline.
+   * Returns the way to let go.
    */
-  hold(service: string, abandoned: () => void, sent = performance.now()): () => void {
-    const held = { service, sent, abandoned, slot: -1 };
+  hold(service: string, abandoned: () => void, { sent = performance.now(), early = false } = {}): () => void {
+    const held = { service, sent, early, abandoned, slot: -1 };
     this.#held.add(held);
     return () => this.#held.delete(held);
   }
 
-  #check(held: Held): void {
+  #check(held: Held, dead: readonly Life[]): void {
     const mayHave = ({ service, since }: Life): boolean =>
       service === held.service && since <= held.sent + SEEN_LATE_MS;
-    for (const life of this.#living.values()) if (mayHave(life)) return;
-    for (const life of this.#leaving) if (mayHave(life)) return;
+    if (!dead.some(({ service }) => service === held.service)) return;
+    const left = [...this.#living.values(), ...this.#leaving];
+    if (held.early ? !dead.some(mayHave) : left.some(mayHave)) return;
     this.#held.delete(held);
     held.abandoned();
   }
@@ -103,6 +105,7 @@ export class Instances {
 interface Held extends Bagged {
   service: string;
   sent: number;
+  early: boolean;
   abandoned: () => void;
 }
 
