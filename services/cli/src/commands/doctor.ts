@@ -10,7 +10,7 @@ import { homeOf, type Home } from '../home.js';
 import { isAlive } from '../identity.js';
 import { print, printJson } from '../output.js';
 import { publicPorts } from '../ports.js';
-import { askReady } from '../up/ready.js';
+import { askProcess } from '../up/ready.js';
 import { loginCode, readState, runningState, type UpState } from '../up/state.js';
 
 interface Finding {
@@ -121,8 +121,7 @@ async function running(home: Home, state: UpState | null): Promise<string> {
   }
   const answers = await Promise.all(
     state.processes.map(async (process) => {
-      if (!isAlive(process)) return `${process.name} is down`;
-      const answer = process.ops === undefined ? { ready: true, problem: '' } : await askReady(process.ops);
+      const answer = await askProcess(process);
       return answer.ready ? '' : `${process.name} is not ready: ${answer.problem}`;
     }),
   );

@@ -5,7 +5,7 @@ import { EXIT } from '../exit.js';
 import { homeOf } from '../home.js';
 import { isAlive, residentBytes } from '../identity.js';
 import { megabytes, print, printJson, since, table } from '../output.js';
-import { askReady } from '../up/ready.js';
+import { askProcess } from '../up/ready.js';
 import { loginCode, runningState, type KeptProcess, type UpState } from '../up/state.js';
 
 export async function status(flags: { home?: string; json?: boolean }): Promise<void> {
@@ -67,9 +67,8 @@ export async function status(flags: { home?: string; json?: boolean }): Promise<
 
 async function processOf(process: UpState['processes'][number]) {
   const { name, pid, port, ops, since: from, restarts, log } = process;
-  const alive = isAlive(process);
-  const answer = alive && ops !== undefined ? await askReady(ops) : { ready: alive, problem: alive ? '' : 'ended' };
-  return { name, pid, port, ops, since: from, restarts, log, rss_bytes: alive ? residentBytes(pid) : 0, ...answer };
+  const rss_bytes = isAlive(process) ? residentBytes(pid) : 0;
+  return { name, pid, port, ops, since: from, restarts, log, rss_bytes, ...(await askProcess(process)) };
 }
 
 const supervisorOf = async ({ supervisor, since: from, ports, issuer, ready }: UpState) => ({

@@ -1,7 +1,11 @@
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { CliError } from '../exit.js';
 import { tailOf } from '../tail.js';
+import { isAlive } from '../identity.js';
 import type { KeptProcess } from './state.js';
+
+const ANSWER_MS = 1_000;
 
 export interface ReadyAnswer {
   ready: boolean;
@@ -9,8 +13,40 @@ export interface ReadyAnswer {
   problem: string;
 }
 
+/** Asks what `up` keeps alive: a service whether it can work, bus and database whether they answer at all. */
+export async function askProcess(process: KeptProcess): Promise<ReadyAnswer> {
+  if (!isAlive(process)) return { ready: false, problem: 'ended' };
+  const { kind, ops, port } = process;
+  if (ops !== undefined) return askReady(ops);
+  const answers = port === undefined || (await answersAt(port, GREETINGS[kind]));
+  return answers ? { ready: true, problem: '' } : { ready: false, problem: 'does not answer' };
+}
+
+/**
+ * What makes a server speak that asks for no password: NATS begins by itself, PostgreSQL answers a request for TLS (length and code of
+ * `SSLRequest`) by one letter.
+ */
+const GREETINGS: Partial<Record<KeptProcess['kind'], Uint8Array>> = {
+  postgres: Uint8Array.of(0, 0, 0, 8, 4, 210, 22, 47),
+};
+
+/** Whether anything comes back. That a connection is taken says nothing: the kernel does that for a process that hangs, too. */
+function answersAt(port: number, greeting?: Uint8Array): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    const end = (answers: boolean) => {
+      socket.destroy();
+      resolve(answers);
+    };
+    socket.setTimeout(ANSWER_MS, () => end(false));
+    socket.once('error', () => end(false)).once('close', () => end(false));
+    socket.once('data', () => end(true));
+    if (greeting !== undefined) socket.write(greeting);
+  });
+}
+
 /** Asks a process whether it can work. One that does not answer in time is not ready. */
-export async function askReady(ops: string, timeoutMs = 1_000): Promise<ReadyAnswer> {
+export async function askReady(ops: string, timeoutMs = ANSWER_MS): Promise<ReadyAnswer> {
   try {
     const { status, text } = await get(`${ops}/ready`, timeoutMs);
     return status === 200 ? { ready: true, problem: '' } : { ready: false, problem: problemOf(text) };
