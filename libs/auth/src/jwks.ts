@@ -3,6 +3,8 @@ import { boundedBody } from './bounded-body.js';
 
 /** Where a verifier finds the key of a token. */
 export interface KeySource {
+  /** There are no keys at all: none could be fetched yet, or the last ones are too old. */
+  readonly empty: boolean;
   /** Null when no key fits, or when there are no keys at all. */
   key(header: JWSHeaderParameters): Promise<CryptoKey | null>;
   /** Another key than `failed`, whose signature did not fit, where the issuer has put one under the same id; else null. */
@@ -63,6 +65,10 @@ export class JwksSource implements KeySource {
       load: () => this.#get(),
       ...options,
     };
+  }
+
+  get empty(): boolean {
+    return this.#set === null;
   }
 
   onGone(listener: (kid: string) => void): void {

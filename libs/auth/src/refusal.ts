@@ -6,6 +6,7 @@ export const AUTH_REFUSALS = {
   too_large: 'the token is over 8 KiB',
   alg: 'the signature algorithm of the token is not accepted here',
   unknown_key: 'the key that signed the token is unknown',
+  no_keys: 'the keys of the issuer cannot be fetched just now',
   signature: 'the signature of the token does not fit',
   issuer: 'the token comes from another issuer',
   audience: 'the audience of the token is not this server',

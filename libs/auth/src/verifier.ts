@@ -96,12 +96,13 @@ export class TokenVerifier {
     const { alg } = header;
     if (typeof alg !== 'string' || !this.#options.algs.includes(alg)) return refuse('alg');
 
-    const key = await this.#options.keys.key(header);
-    if (key === null) return refuse('unknown_key');
+    const { keys } = this.#options;
+    const key = await keys.key(header);
+    if (key === null) return refuse(keys.empty ? 'no_keys' : 'unknown_key');
     let payload = await signedBy(key, token, alg);
     if (payload === 'signature') {
       // An issuer may put a new key under an id that it used before.
-      const other = await this.#options.keys.renewed(header, key);
+      const other = await keys.renewed(header, key);
       if (other !== null) payload = await signedBy(other, token, alg);
     }
     if (typeof payload === 'string') return refuse(payload);

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { postgresFixture, type PostgresFixture } from '@cortex/testing';
+import { eventually, postgresFixture, type PostgresFixture } from '@cortex/testing';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { Kysely, PostgresDialect } from 'kysely';
 import { config } from '../config.js';
@@ -17,14 +17,17 @@ const keys = await generateKeyPair('RS256', { extractable: true });
 const other = await generateKeyPair('RS256', { extractable: true });
 let served: object[] = [{ ...(await exportJWK(keys.publicKey)), kid: 'k1' }];
 let issuer: Server;
+/** It answers that it cannot. */
+let away = false;
 let ISSUER: string;
 let postgres: PostgresFixture;
 let db: Kysely<EdgeDb>;
 
 beforeAll(async () => {
-  issuer = createServer((_, res) =>
-    res.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: served })),
-  );
+  issuer = createServer((_, res) => {
+    res.statusCode = away ? 503 : 200;
+    res.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: served }));
+  });
   await new Promise<void>((done) => issuer.listen(0, '127.0.0.1', done));
   ISSUER = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}`;
   postgres = await postgresFixture([mcpEdgeService]);
@@ -134,6 +137,23 @@ describe('a caller', () => {
     served = [{ ...(await exportJWK(other.publicKey)), kid: 'k2' }];
     caller(await ask(auth, await token({}, other.privateKey, 'k2')));
     served = [{ ...(await exportJWK(keys.publicKey)), kid: 'k1' }];
+  });
+
+  it('is told to come back while there are no keys to judge by, and guesses nothing by it', async () => {
+    const { auth, refused } = edge({ CORTEX_AUTH_FAIL_LIMIT_PER_MINUTE: '1' });
+    away = true;
+    const jwt = await token();
+    for (let time = 0; time < 3; time++) {
+      const { status, headers, body } = refusal(await ask(auth, jwt));
+      expect([status, headers]).toEqual([503, { 'Retry-After': '5' }]);
+      expect(JSON.parse(body)).toEqual({
+        error: 'temporarily_unavailable',
+        error_description: 'the keys of the issuer cannot be fetched just now',
+      });
+    }
+    expect(refused).toEqual(['no_keys', 'no_keys', 'no_keys']);
+    away = false;
+    await eventually(async () => !((await ask(auth, jwt)) instanceof HttpRefusal));
   });
 
   it.each(['http://localhost:9030/mcp', 'http://[::1]:9030/mcp', 'http://127.0.0.1:9030/mcp/'])(

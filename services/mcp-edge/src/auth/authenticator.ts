@@ -57,6 +57,8 @@ const SCHEME = 'bearer ';
 const ISSUER_AWAY_S = 5;
 /** Stands for the id of somebody whose token is explained and who never came. */
 const NEVER_SEEN = 'per_never_seen';
+/** Refusals that say nothing of the token, and seconds after which to come back: RFC 6750 has no word for them. */
+const NOT_NOW: Partial<Record<AuthReason, number>> = { view_behind: 1, no_keys: ISSUER_AWAY_S };
 const TOKEN_IN_QUERY = /[?&](access_)?token=/i;
 
 /** Who speaks: bearer token or development bypass. Source: gateway, section 10. */
@@ -129,7 +131,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const bearerRefusal =
     (req: IncomingMessage, resource: ResourceKind) =>
     (refusal: AuthRefusal): HttpRefusal => {
-      if (refusal.refused === 'view_behind') return behind(refusal);
+      if (refusal.refused in NOT_NOW) return untold(refusal);
       // That we cannot ask the issuer is no failure of the caller's, and whoever shows a token that was good guesses nothing.
       if (refusal.refused !== 'introspection' && refusal.refused !== 'session_closed')
         limiter.count(clientIp(req, settings.CORTEX_TRUSTED_PROXY_HOPS));
@@ -138,14 +140,14 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     };
 
   function plainRefusal(refusal: AuthRefusal): HttpRefusal {
-    if (refusal.refused === 'view_behind') return behind(refusal);
+    if (refusal.refused in NOT_NOW) return untold(refusal);
     onRefused(refusal.refused);
     return new HttpRefusal(401, bodyOf('invalid_token', refusal.description), {}, refusal.refused);
   }
 
-  function behind({ refused, description }: AuthRefusal): HttpRefusal {
+  function untold({ refused, description }: AuthRefusal): HttpRefusal {
     onRefused(refused);
-    return notNow(description, refused);
+    return notNow(description, refused, NOT_NOW[refused]);
   }
 
   function failed(error: unknown): HttpRefusal {

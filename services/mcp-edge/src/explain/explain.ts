@@ -116,6 +116,10 @@ const tokenFixes = (settings: Settings): Partial<Record<AuthReason, { text: stri
       who: operator,
     },
     unknown_key: { text: `see whether ${settings.jwksUrl} has the key of its kid (OAUTH_JWKS_URL)`, who: operator },
+    no_keys: {
+      text: `see whether ${settings.jwksUrl} can be reached from the edge (OAUTH_JWKS_URL), for a session whether the service session runs`,
+      who: operator,
+    },
     not_yet_valid: { text: 'set the clocks of issuer and server', who: operator },
     no_jti: { text: 'have the issuer write a jti, or set OAUTH_REQUIRE_JTI=false', who: issuerAdmin },
     introspection: {
