@@ -154,7 +154,7 @@ async function lag(home: Home): Promise<string> {
   const states = await statesOf(home);
   const lost = states.filter((state) => state.lost).map(({ projection }) => projection);
   if (lost.length > 0)
-    throw new CliError(`${lost.join(', ')} lack what was projected before; run cortex projections rebuild --all`);
+    throw new CliError(`${lost.join(', ')} and the log do not belong together; run cortex projections rebuild --all`);
   const behind = states.filter(({ pending }) => pending === null || pending > LAG_LIMIT);
   if (behind.length > 0) {
     throw new CliError(
