@@ -48,7 +48,7 @@ export const AnnouncedTool = z.object({
 });
 export type AnnouncedTool = z.infer<typeof AnnouncedTool>;
 
-/** Value of the key `<service>` in `cortex_tools`. */
+/** Value of the key `<service>` in `cortex_tools`, as `packAnnouncement` writes it. */
 export const ToolAnnouncement = z.object({ service: z.string(), version: z.string(), tools: z.array(AnnouncedTool) });
 export type ToolAnnouncement = z.infer<typeof ToolAnnouncement>;
 

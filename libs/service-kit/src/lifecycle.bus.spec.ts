@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
@@ -163,6 +164,17 @@ describe('presence', () => {
       return (await edge.kv(BUCKETS.tools.name).get('ticket'))?.revision;
     };
     expect(await revision()).toBe(await revision());
+  });
+
+  it('of more tools than a message holds says how many bytes they are, and what to do', async () => {
+    const described = defineService({
+      ...counterService,
+      describe: (tool) => ({ ...tool, description: randomBytes(1_500_000).toString('base64') }),
+    });
+    await using app = await startService(described, { nats, postgres, ready: false });
+    const said =
+      /not ready: tools of ticket have \d{7} bytes, compressed, and the bus takes 1048576 in one message; offer fewer/;
+    await eventually(() => app.log.some((line) => said.test(line)));
   });
 
   it('announces anew what a service describes differently', async () => {

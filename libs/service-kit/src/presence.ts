@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import type { Bus } from '@cortex/bus';
-import { BUCKETS, type AnnouncedTool, type ToolAnnouncement } from '@cortex/contracts';
+import { BUCKETS, invalidArgument, type AnnouncedTool } from '@cortex/contracts';
+import { packAnnouncement } from '@cortex/contracts/announcement';
 import type { Logger } from 'pino';
 
 const RENEW_MS = 3_000;
@@ -68,13 +69,20 @@ export class Presence {
   }
 
   async #announce(): Promise<void> {
-    const announcement: ToolAnnouncement = { service: this.service, version: this.version, tools: this.tools() };
-    const text = JSON.stringify(announcement);
+    const value = packAnnouncement({ service: this.service, version: this.version, tools: this.tools() });
+    if (value.length > this.bus.maxPayload) {
+      throw invalidArgument(
+        'tools',
+        `of ${this.service} have ${value.length} bytes, compressed, and the bus takes ${this.bus.maxPayload} in one message`,
+        'offer fewer, shorten what they say of themselves, or raise max_payload of NATS',
+        { reason: 'too_large' },
+      );
+    }
     const bucket = this.bus.kv(BUCKETS.tools.name);
     const there = await bucket.get(this.service);
     // An unchanged list is not written again: every write wakes every edge.
-    if (there && Buffer.from(there.value).toString() === text) return;
-    await bucket.put(this.service, text);
+    if (there && value.equals(there.value)) return;
+    await bucket.put(this.service, value);
   }
 
   async #renew(): Promise<void> {

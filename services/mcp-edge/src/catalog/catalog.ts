@@ -1,5 +1,6 @@
 import type { Bus, KvEntry } from '@cortex/bus';
 import { ALWAYS_ALLOWED, AnnouncedTool, BUCKETS, MODE_RULES } from '@cortex/contracts';
+import { unpackAnnouncement } from '@cortex/contracts/announcement';
 import { isObject } from '@cortex/contracts/is-object';
 import type { Tool } from '@cortex/service-kit';
 import type { CallerContext, CatalogReader, EdgeLog } from '../seams.js';
@@ -159,7 +160,7 @@ export class Catalog implements CatalogReader {
     if (key === SELF) return;
     let value: unknown;
     try {
-      value = entry?.json<unknown>() ?? null;
+      value = entry && unpackAnnouncement(entry.value);
     } catch {
       this.log.warn({ key }, 'an announcement is no JSON and was left out');
       return;
