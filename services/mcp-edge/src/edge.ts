@@ -292,6 +292,7 @@ export class Edge {
         authenticator,
         views: this.views,
       }),
+      views: this.views,
       bus,
       instances: catalog.instances,
       runCall,

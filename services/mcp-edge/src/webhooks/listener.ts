@@ -9,9 +9,11 @@ import {
 } from '@cortex/contracts';
 import { isObject } from '@cortex/contracts/is-object';
 import { FailureLimiter } from '../auth/failure-limiter.js';
+import { assertAtHome } from '../calls/gates/workspace.gate.js';
 import { randomHex16 } from '../calls/ids.js';
 import type { Records } from '../calls/records.js';
 import { outcomeOf, publicError } from '../calls/refusals.js';
+import type { GateViews } from '../guard/views.js';
 import { answerBroken } from '../http/broken-request.js';
 import { hostName } from '../http/host.js';
 import { pathOf } from '../http/routes.js';
@@ -30,6 +32,7 @@ export interface WebhookListenerOptions extends RouteWorld {
   settings: Settings;
   speakers: Speakers;
   limiter: RateLimiter;
+  views: Pick<GateViews, 'fresh' | 'workspace'>;
   records: Records;
   metrics: EdgeMetrics;
   log: EdgeLog;
@@ -173,6 +176,8 @@ export class WebhookListener {
       const caller = (exchange.caller = await this.#callerOf(route, speaker, sessionId ?? undefined));
       const limited = await limiter.take(caller);
       if (limited !== undefined) throw rateLimited(limited);
+      // Of a call its gates ask that.
+      if (!route.isCall) await assertAtHome(caller, this.options.views);
       const meta = callMeta(undefined, req.headers);
       const reply = await route.serve({ caller, body, meta, cancel, request_id }, this.options);
       if (!route.isCall) this.#note(exchange, route, path, read.message);

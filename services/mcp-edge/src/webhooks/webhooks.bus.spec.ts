@@ -5,7 +5,7 @@ import { eventually } from '@cortex/testing';
 import { defineCommand, defineService } from '@cortex/service-kit';
 import { z } from 'zod';
 import { type EdgeFixture, startEdge } from '../testing/edge-fixture.js';
-import { workspaceWith } from '../testing/gate-log.js';
+import { personOf, told, workspaceWith } from '../testing/gate-log.js';
 import { type RawClient, rawClient } from '../testing/raw-client.js';
 import { ran, sampleService, seen } from '../testing/sample-tools.js';
 import { testSessions, type TestSessions } from '../testing/sessions.js';
@@ -289,6 +289,24 @@ describe('usage', () => {
   });
   it('that billing refuses has the words of billing', async () => {
     expect((await post('/webhook/usage', { sessionId: 's1', model: 'm' })).json).toMatchObject({ field: 'key' });
+  });
+
+  it('of somebody who is no member any more is refused as a call is, unless the server itself reports it', async () => {
+    const person = await personOf(edge);
+    await workspaceWith(edge, 'w-left', { members: [person] });
+    const facts = { workspace: 'w-left', person_id: person };
+    await sessions.open('s-left', facts);
+    const token = await sessions.token('s-left', facts);
+    const mine = { ...usage, sessionId: 's-left' };
+    expect((await post('/webhook/usage', mine, token)).json).toMatchObject({ success: true });
+    const removed = { type: 'WorkspaceMemberRemoved', data: { principal_id: person } } as const;
+    await told(edge, 'team.workspace', { workspace: 'w-left' }, removed);
+    for (const path of ['/webhook/usage', '/webhook/tool']) {
+      const body =
+        path === '/webhook/usage' ? mine : { sessionId: 's-left', tool: 'sample_echo', arguments: { text: 'x' } };
+      expect((await post(path, body, token)).json).toMatchObject({ kind: 'permission_denied', reason: 'not_a_member' });
+    }
+    expect((await post('/webhook/usage', mine)).json).toMatchObject({ success: true });
   });
 });
 

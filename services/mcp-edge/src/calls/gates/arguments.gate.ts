@@ -69,13 +69,13 @@ function argumentFault(tool: EdgeTool, args: Record<string, unknown>): CortexErr
   }
 }
 
-export const viewsBehind = (): Refusal =>
-  failed(
-    unavailable(
-      undefined,
-      'the rules that decide on this call are not up to date and nothing was changed',
-      'try again in a moment',
-    ),
+export const viewsBehind = (): Refusal => failed(rulesBehind());
+
+export const rulesBehind = (): CortexError =>
+  unavailable(
+    undefined,
+    'the rules that decide on this call are not up to date and nothing was changed',
+    'try again in a moment',
   );
 
 /** That of the arguments; null where the tool takes none or none was given. */

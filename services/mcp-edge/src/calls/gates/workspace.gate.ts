@@ -1,10 +1,10 @@
 import { notFound, permissionDenied, type CortexError } from '@cortex/contracts';
-import type { WorkspaceView } from '../../guard/views.js';
+import type { GateViews, WorkspaceView } from '../../guard/views.js';
 import type { CallerContext } from '../../seams.js';
 import type { CallContext, GateResult, Refusal } from '../call-context.js';
 import type { GateWorld } from '../gates.js';
 import { denied } from '../refusals.js';
-import { namedWorkspace, viewsBehind } from './arguments.gate.js';
+import { namedWorkspace, rulesBehind, viewsBehind } from './arguments.gate.js';
 
 /** That the workspace exists and the caller belongs to it is checked here, once; a service trusts the request. */
 export function workspaceGate(ctx: CallContext, world: GateWorld): GateResult {
@@ -31,6 +31,21 @@ function membership(ctx: CallContext, { views }: GateWorld, workspace: string): 
   if (!belongs(caller, workspace, known.members)) return denied(notAMember(caller, workspace));
   if (ctx.agent_id !== undefined) ctx.space_id ??= views.activeRun(workspace, ctx.agent_id)?.space_id ?? undefined;
   return undefined;
+}
+
+/**
+ * That a session may still act in its workspace, for what it does there by no tool call. Errors: permission_denied not_a_member,
+ * unavailable.
+ */
+export async function assertAtHome(
+  caller: CallerContext,
+  views: Pick<GateViews, 'fresh' | 'workspace'>,
+): Promise<void> {
+  const workspace = caller.session?.workspace;
+  if (workspace === undefined) return;
+  if (!(await views.fresh())) throw rulesBehind();
+  const members = views.workspace(workspace)?.members;
+  if (members === undefined || !belongs(caller, workspace, members)) throw notAMember(caller, workspace);
 }
 
 function notAMember({ session }: CallerContext, workspace: string): CortexError {
