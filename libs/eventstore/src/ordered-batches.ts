@@ -49,9 +49,9 @@ export async function* orderedBatches(options: OrderedOptions): AsyncGenerator<D
   if (loss) log('warn', 'reads again what its database has lost', { consumer, from: applied + 1, to: upTo });
   // A leader that was just chosen may not have applied yet all that is stored; what it lacks would be passed over.
   if (state.last_seq < upTo) throw new PullLost(`${stream} ends at ${state.last_seq}, and ${upTo} was given out`);
-  if (upTo > applied) yield* stored(options, upTo);
+  const last = upTo > applied ? yield* stored(options, upTo) : applied;
   if (signal.aborted) return;
-  if (begin.num_ack_pending > 0) bus.publish(acknowledgementOf(stream, consumer, begin), '+ACK');
+  if (begin.num_ack_pending > 0) bus.publish(acknowledgementOf(stream, consumer, last, begin), '+ACK');
   const pull = new Pull({ bus, stream, consumer, batch: BATCH });
   let inHand: Delivered[] = [];
   try {
@@ -72,8 +72,15 @@ export async function* orderedBatches(options: OrderedOptions): AsyncGenerator<D
   }
 }
 
-/** Every message of the subject above the checkpoint that the stream still has, up to a sequence. */
-async function* stored({ bus, stream, subject, applied, signal }: OrderedOptions, upTo: number) {
+/**
+ * Every message of the subject above the checkpoint that the stream still has, up to a sequence. Returns the last one's, or the checkpoint:
+ * what a consumer says it has given out includes what its filter passed over.
+ */
+async function* stored(
+  { bus, stream, subject, applied, signal }: OrderedOptions,
+  upTo: number,
+): AsyncGenerator<Delivered[], number, undefined> {
+  let last = applied;
   for (let from = applied + 1; from <= upTo && !signal.aborted;) {
     const batch: Delivered[] = [];
     while (batch.length < BATCH && from <= upTo) {
@@ -83,7 +90,9 @@ async function* stored({ bus, stream, subject, applied, signal }: OrderedOptions
         batch.push({ ...message, deliverySeq: 0, delivery: 1, pending: 0, ack: '' });
     }
     if (batch.length > 0) yield batch;
+    last = batch.at(-1)?.seq ?? last;
   }
+  return last;
 }
 
 const mend = (consumer: string): string => `run cortex projections rebuild ${consumer}`;

@@ -106,9 +106,16 @@ export async function streamState(bus: Bus, stream: string): Promise<StreamState
   return state;
 }
 
-/** Where all that a consumer has given out is acknowledged at once; of one that acknowledges all before it. The form is the server's (ADR-15). */
-export const acknowledgementOf = (stream: string, consumer: string, { delivered }: ConsumerState): string =>
-  `$JS.ACK.${stream}.${consumer}.1.${delivered.stream_seq}.${delivered.consumer_seq}.${Date.now() * NS}.0`;
+/**
+ * Where everything that a consumer has given out up to a sequence is acknowledged at once; of one that acknowledges all before it. The
+ * form is the server's (ADR-15).
+ */
+export const acknowledgementOf = (
+  stream: string,
+  consumer: string,
+  seq: number,
+  { delivered }: ConsumerState,
+): string => `$JS.ACK.${stream}.${consumer}.1.${seq}.${delivered.consumer_seq}.${Date.now() * NS}.0`;
 
 /**
  * Pulls from a durable consumer by hand: messages come as they are, all that have come are taken at once, and whatever
