@@ -33,10 +33,13 @@ export async function projectionStatus(options: {
       );
       const checkpoints = new Map(rows.map(({ projection, seq }) => [projection, Number(seq)]));
       for (const { name: projection, subject } of projections) {
-        const state = await consumerState(options.bus, streamOf(subject), projection).catch(() => null);
+        const [state, log] = await Promise.all([
+          consumerState(options.bus, streamOf(subject), projection).catch(() => null),
+          streamState(options.bus, streamOf(subject)).catch(() => null),
+        ]);
         const pending = state && state.num_pending + state.num_ack_pending;
         const seq = checkpoints.get(projection) ?? 0;
-        const lost = state !== null && lossOf(seq, state, await streamState(options.bus, streamOf(subject))) !== null;
+        const lost = state !== null && log !== null && lossOf(seq, state, log) !== null;
         all.push({ service, projection, subject, seq, pending, lost });
       }
     }

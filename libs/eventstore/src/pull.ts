@@ -97,7 +97,7 @@ export interface StreamState {
 
 /** The sequences that a stream holds, as its leader tells it. Errors: `unavailable`. */
 export async function streamState(bus: Bus, stream: string): Promise<StreamState> {
-  const reply = await bus.request(`$JS.API.STREAM.INFO.${stream}`, '', { timeoutMs: 2000 });
+  const reply = await bus.request(`$JS.API.STREAM.INFO.${stream}`, '', { timeoutMs: 5000 });
   const { state, error } = reply.json<{
     state?: StreamState;
     error?: { description?: string };
