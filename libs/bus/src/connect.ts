@@ -29,6 +29,7 @@ import { directReader, publishAcked } from './jetstream.js';
 import { kvBucket } from './kv.js';
 import { CallMux } from './mux.js';
 import { tlsTo } from './tls.js';
+import { unreachable } from './unreachable.js';
 
 const FIRST_CONNECT_MS = 1000;
 const DRAIN_MS = 5000;
@@ -123,15 +124,13 @@ class NatsBus implements Bus {
         else this.#attach(nc);
         return;
       } catch (error) {
-        const text = error instanceof Error ? error.message : String(error);
+        const why = unreachable(servers, error, files);
         if (!waitOnFirstConnect) {
           this.#mux.close();
-          throw unavailable('bus', `cannot be reached at ${servers} (${text})`, 'start it, or correct the address', {
-            cause: error,
-          });
+          throw why;
         }
-        if (text !== told) this.#log('warn', 'the bus cannot be reached, trying on', { servers, error: text });
-        told = text;
+        if (why.message !== told) this.#log('warn', 'no connection to the bus yet, trying on', { error: why.message });
+        told = why.message;
         await sleep(50 + Math.random() * 50, undefined, { signal: this.#stopConnecting.signal }).catch(() => {});
         if (this.#stopConnecting.signal.aborted) return;
       }
