@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { failedPrecondition, schemaOf, type CortexError } from '@cortex/contracts';
 import { z } from 'zod';
+import { flag } from './flag.js';
 import { withSecretFiles } from './secret-files.js';
 import { loadSecrets, type Secrets } from './secrets.js';
 import { busFaults, databaseFaults } from './server-faults.js';
@@ -30,7 +31,7 @@ export const SharedVariables = z.object({
   CORTEX_DATABASE_PASSWORD: z.string().min(1).optional(),
   CORTEX_DATABASE_PROJECTOR_PASSWORD: z.string().min(1).optional(),
   /** In production: bus and database may be reached without TLS on another machine, over a network that nobody else reads. */
-  CORTEX_ALLOW_INSECURE_SERVERS: z.enum(['true', 'false']).optional(),
+  CORTEX_ALLOW_INSECURE_SERVERS: flag(false),
   CORTEX_DATABASE_POOL: z.coerce.number().int().min(1).max(100).default(4),
   /** `/health`, `/ready`, `/metrics` of a process without the edge; 0 takes a free port. */
   CORTEX_OPS_PORT: z.coerce.number().int().min(0).max(65_535).default(9464),

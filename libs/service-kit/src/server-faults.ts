@@ -2,6 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { busServers, type TlsFiles } from '@cortex/bus/tls';
 import { isThisMachine } from '@cortex/contracts/transport-policy';
 import { SSL_FILES, SSL_MODES } from '@cortex/eventstore/pool';
+import { isOn } from './flag.js';
 
 const FILES = { ca: 'CORTEX_NATS_CA_FILE', cert: 'CORTEX_NATS_CERT_FILE', key: 'CORTEX_NATS_KEY_FILE' } as const;
 const SWITCH = 'CORTEX_ALLOW_INSECURE_SERVERS';
@@ -53,7 +54,7 @@ export function databaseFaults(env: NodeJS.ProcessEnv): string[] {
 }
 
 const isRefused = (hostname: string, env: NodeJS.ProcessEnv): boolean =>
-  env['NODE_ENV'] === 'production' && env[SWITCH] !== 'true' && !isThisMachine(hostname);
+  env['NODE_ENV'] === 'production' && !isOn(env[SWITCH]) && !isThisMachine(hostname);
 
 function addresses(url: string): URL[] | undefined {
   try {

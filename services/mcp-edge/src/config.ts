@@ -77,6 +77,8 @@ export const config = z.object({
   OAUTH_ISSUER: url,
   OAUTH_AUDIENCE: z.string().optional(),
   OAUTH_JWKS_URL: url.optional(),
+  /** The compose file's own issuer is there: keys come by http from another container. */
+  CORTEX_DEV_ISSUER: flag(false),
   OAUTH_JWKS_MAX_STALE_SECONDS: positive(86_400),
   OAUTH_ALLOWED_ALGS: list
     .pipe(z.array(z.enum(SIGNATURE_ALGS)))

@@ -82,4 +82,12 @@ describe('where tokens and keys come from', () => {
     if (name === 'OAUTH_JWKS_URL') env['OAUTH_INTROSPECT_URL' as keyof typeof env] = 'https://id.example/introspect';
     expect(() => settingsOf(config.parse(env), ofHome)).toThrow(`${name} `);
   });
+  it('the development issuer beside the edge gives its keys by http, opens nothing else, and is none of production', () => {
+    const env = { ...development, CORTEX_DEV_ISSUER: '1', OAUTH_JWKS_URL: 'http://issuer:9031/jwks' };
+    expect(settingsOf(config.parse(env), ofHome).jwksUrl).toBe(env.OAUTH_JWKS_URL);
+    const backend = { CORTEX_BACKENDS: 'crm', CORTEX_BACKEND_CRM_URL: 'http://crm:8080' };
+    expect(settingsOf(config.parse({ ...env, ...backend }), ofHome).federation.backends).toEqual([]);
+    const forgotten = config.parse({ ...production, CORTEX_DEV_ISSUER: '1' });
+    expect(() => settingsOf(forgotten, ofHome)).toThrow(/^CORTEX_DEV_ISSUER is on, .*; set it to 0$/m);
+  });
 });

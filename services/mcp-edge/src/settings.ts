@@ -69,14 +69,21 @@ export function settingsOf(env: EdgeEnvironment, extras: SettingsExtras): Settin
     faults.push('OAUTH_ISSUER is the issuer of session tokens; name the authorization server of the people');
   if (production && env.RATE_LIMIT_DISABLED)
     faults.push('RATE_LIMIT_DISABLED is set; it is for tests and refused in production');
+  if (production && env.CORTEX_DEV_ISSUER)
+    faults.push('CORTEX_DEV_ISSUER is on, and production has no development issuer; set it to 0');
   const jwksUrl = env.OAUTH_JWKS_URL ?? `${env.OAUTH_ISSUER.replace(/\/$/, '')}/.well-known/jwks.json`;
   const introspection = introspectionOf(env, faults);
-  const asked = {
-    OAUTH_INTROSPECT_URL: introspection?.url,
-    [env.OAUTH_JWKS_URL ? 'OAUTH_JWKS_URL' : 'OAUTH_ISSUER']: jwksUrl,
-  };
-  for (const [name, url] of Object.entries(asked)) {
-    const verdict = url === undefined ? undefined : transportVerdict(url, env.CORTEX_ALLOW_INSECURE_BACKENDS);
+  const anyhow = env.CORTEX_ALLOW_INSECURE_BACKENDS;
+  const asked = [
+    { name: 'OAUTH_INTROSPECT_URL', url: introspection?.url, plain: anyhow },
+    {
+      name: env.OAUTH_JWKS_URL ? 'OAUTH_JWKS_URL' : 'OAUTH_ISSUER',
+      url: jwksUrl,
+      plain: anyhow || env.CORTEX_DEV_ISSUER,
+    },
+  ];
+  for (const { name, url, plain } of asked) {
+    const verdict = url === undefined ? undefined : transportVerdict(url, plain);
     if (verdict?.allowed === false) faults.push(`${name} ${verdict.problem}`);
   }
   // Like the state key below: replicas that hash with other keys make two people of one.

@@ -6,17 +6,13 @@ import { SECRET } from '../up/environment.js';
 import { deployed, type Deployed, OPS_PORT, opsPortOf } from './services.js';
 import { SECRET_READERS } from './secrets.js';
 
-/** The development issuer is asked for its keys by http. */
-const PLAINTEXT = '${CORTEX_ALLOW_INSECURE_BACKENDS:-${CORTEX_DEV_ISSUER:-1}}';
-
 /** What the compose file itself gives to a service; everything else that it reads is passed through from `.env`. */
 const GIVEN: Partial<Record<ServiceName, Readonly<Record<string, string>>>> = {
-  ticket: { CORTEX_ALLOW_INSECURE_BACKENDS: PLAINTEXT },
   'mcp-edge': {
     OAUTH_ISSUER: '${OAUTH_ISSUER:-http://127.0.0.1:${CORTEX_ISSUER_PORT:-9031}}',
     OAUTH_JWKS_URL:
       '${OAUTH_JWKS_URL:-${OAUTH_ISSUER:-http://issuer:${CORTEX_ISSUER_PORT:-9031}}/.well-known/jwks.json}',
-    CORTEX_ALLOW_INSECURE_BACKENDS: PLAINTEXT,
+    CORTEX_DEV_ISSUER: '${CORTEX_DEV_ISSUER:-1}',
     CORTEX_ALLOWED_HOSTS: '${CORTEX_ALLOWED_HOSTS:-mcp-edge}',
     CORTEX_TRUSTED_PROXY_HOPS: '${CORTEX_TRUSTED_PROXY_HOPS:-1}',
   },
