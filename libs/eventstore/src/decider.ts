@@ -16,6 +16,8 @@ export interface EventMeta {
   /** `_` for what belongs to no workspace. */
   workspace: string;
   version: number;
+  /** To a decider: commits of this aggregate right before this one are gone from the log, which a damaged store does not tell. */
+  gap?: true;
 }
 
 /** How old versions of events are read; deciders and projections of one event share it. */

@@ -116,3 +116,32 @@ it('T89 canary secrets in the descriptive fields of an event are not in the stre
     note: expect.stringContaining('[redacted:'),
   });
 });
+
+describe('a store that was damaged', () => {
+  const log = defineDecider<
+    { type: 'Write'; text: string },
+    { type: 'TextWritten'; data: { text: string } },
+    readonly string[]
+  >({
+    subject: 'ticket.texts',
+    initial: [],
+    decide: ({ text }) => [{ type: 'TextWritten', data: { text } }],
+    evolve: (state, { data, gap }) => [...state, gap ? `(something is gone) ${data.text}` : data.text],
+  });
+
+  it('has lost commits without a word of the server; a decider is told where', async () => {
+    const bus = await nats.busAs('ticket');
+    const store = new EventStore({ bus });
+    for (const text of ['one', 'two', 'drop', 'four', 'five'])
+      await store.execute(log, 'ws', 'a', { type: 'Write', text }, ctx(text));
+    await store.execute(log, 'ws', 'b', { type: 'Write', text: 'drop' }, ctx('b'));
+    await store.execute(log, 'ws', 'b', { type: 'Write', text: 'other' }, ctx('b2'));
+    expect(await nats.damage(EVENTS_STREAM, '"text":"drop"', '"text":"drip"')).toBe(2);
+    await eventually(() => bus.up, 10_000);
+    const again = new EventStore({ bus });
+    expect((await again.load(log, 'ws', 'a')).state).toEqual(['one', 'two', '(something is gone) four', 'five']);
+    expect((await again.load(log, 'ws', 'b')).state).toEqual(['(something is gone) other']);
+    await again.execute(log, 'ws', 'a', { type: 'Write', text: 'six' }, ctx('six'));
+    expect((await again.load(log, 'ws', 'a')).state.at(-1)).toBe('six');
+  });
+});

@@ -65,6 +65,8 @@ interface Folded<State> extends Loaded<State> {
   since: number;
   /** Id of the last commit; unknown right after a snapshot. */
   last?: string;
+  /** Commits were lost, and none came after them that its decider could be told with. */
+  gap?: boolean;
 }
 
 const RETRIES = 4;
@@ -272,12 +274,11 @@ export class EventStore {
   async #after(seq: number, last: StoredMessage, subject: string, fromLeader: boolean): Promise<StoredMessage> {
     if (last.headers?.get(EXPECTED) === String(seq)) return last;
     const { direct } = this.#bus;
-    // A replica that lags says that there is nothing yet. To believe it would leave commits out of a state that has the
-    // newest sequence, and the expected sequence would guard nothing: so the leader is asked.
-    const message =
-      (fromLeader ? null : await direct.next(EVENTS_STREAM, subject, seq + 1)) ??
-      (await direct.nextFromLeader(EVENTS_STREAM, subject, seq + 1));
-    return message ?? last;
+    // A replica that lags says that there is nothing yet, and one that is damaged leaves something out. To believe it would leave
+    // commits out of a state that has the newest sequence, and the expected sequence would guard nothing: so the leader is asked.
+    const near = fromLeader ? null : await direct.next(EVENTS_STREAM, subject, seq + 1);
+    if (near && follows(near, seq)) return near;
+    return (await direct.nextFromLeader(EVENTS_STREAM, subject, seq + 1)) ?? near ?? last;
   }
 
   async #start<C, E extends EventShape, S>(
@@ -294,7 +295,14 @@ export class EventStore {
   }
 
   #fold<C, E extends EventShape, S>(decider: Decider<C, E, S>, folded: Folded<S>, message: StoredMessage): Folded<S> {
-    const next = { ...folded, seq: message.seq, since: folded.since + 1 };
+    const lost = !follows(message, folded.seq);
+    const next = { ...folded, seq: message.seq, since: folded.since + 1, gap: lost || folded.gap === true };
+    if (lost)
+      this.#log('error', 'the log has lost commits of an aggregate', {
+        subject: message.subject,
+        after: folded.seq,
+        before: message.seq,
+      });
     const read = readCommit(message);
     if ('commit' in read) return foldCommit(decider, next, read.commit);
     this.#log('warn', 'skipped what is no commit', {
@@ -347,23 +355,30 @@ function decideOn<C, E extends EventShape, S>(
   });
 }
 
+/** Whether nothing was lost before a commit: it names the sequence that it was decided on. One that names none is believed. */
+function follows({ headers }: StoredMessage, seq: number): boolean {
+  const expected = headers?.get(EXPECTED) ?? '';
+  return expected === '' || expected === String(seq);
+}
+
 /** The envelope's meta goes along with each event; what only a newer release knows is remembered, and left out. */
 function foldCommit<C, E extends EventShape, S>(
   decider: Decider<C, E, S>,
   folded: Folded<S>,
   { commit_id, at, actor, workspace, events }: CommitEnvelope,
 ): Folded<S> {
-  let { state, unknown } = folded;
+  const { gap, ...before } = folded;
+  let { state, unknown } = before;
   for (const recorded of events) {
-    const event = newest({ ...recorded, at, actor, workspace }, decider);
+    const event = newest({ ...recorded, at, actor, workspace, ...(gap && { gap }) }, decider);
     const next = event && decider.evolve(state, event as unknown as E & EventMeta);
     if (event === null || next === undefined) {
-      unknown ??= { type: recorded.type, version: recorded.version, seq: folded.seq };
+      unknown ??= { type: recorded.type, version: recorded.version, seq: before.seq };
     } else {
       state = next as S;
     }
   }
-  return { ...folded, state, last: commit_id, ...(unknown && { unknown }) };
+  return { ...before, state, last: commit_id, ...(unknown && { unknown }) };
 }
 
 function isJson(value: unknown): boolean {

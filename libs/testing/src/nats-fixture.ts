@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connectBus, type Bus, type TlsFiles } from '@cortex/bus';
 import { busPermissions, PROVISIONER, SERVICES, type BusUser } from '@cortex/contracts';
@@ -24,6 +24,11 @@ export interface NatsFixture extends AsyncDisposable {
   kill(): Promise<void>;
   /** Starts it again on the same port and store. */
   restart(): Promise<void>;
+  /**
+   * Stops it, writes other letters of the same length over every place where a text stands in a stream, and starts it again. It drops such
+   * messages for their checksum, without a word. Answers how many places there were.
+   */
+  damage(stream: string, text: string, over: string): Promise<number>;
   /** Makes streams, buckets, consumers and tool owners; for a fixture that began with `provision: false`. */
   provision(): Promise<void>;
 }
@@ -93,6 +98,19 @@ export async function natsFixture(options: NatsFixtureOptions = {}): Promise<Nat
     async restart() {
       await server.kill();
       server = await start(server.port);
+    },
+    async damage(stream, text, over) {
+      // Killed, it would look at all messages again, and give up all of a block behind the first bad one.
+      await server.stop();
+      let places = 0;
+      const folder = join(data, 'jetstream', '$G', 'streams', stream, 'msgs');
+      for (const name of (await readdir(folder)).filter((file) => file.endsWith('.blk'))) {
+        const bytes = await readFile(join(folder, name));
+        for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + 1), places++) bytes.write(over, at);
+        await writeFile(join(folder, name), bytes);
+      }
+      server = await start(server.port);
+      return places;
     },
     async provision() {
       const bus = await fixture.busAs(PROVISIONER);
