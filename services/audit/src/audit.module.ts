@@ -13,7 +13,7 @@ import { executions } from './projections/executions.projection.js';
 import { requests } from './projections/requests.projection.js';
 import { migrations } from './projections/tables.js';
 import { toolCalls } from './projections/tool-calls.projection.js';
-import { whose } from './projections/whose.js';
+import { ownership } from './projections/ownership.js';
 import { Retention } from './retention/purge.js';
 import { tools } from './tools/registry.js';
 
@@ -22,7 +22,7 @@ export const auditService = defineService({
   config,
   tools,
   commands: [startExecution, finishExecution, purge],
-  projections: [toolCalls, requests, callChain, executions, executionCosts, whose.sessions, whose.memberships],
+  projections: [toolCalls, requests, callChain, executions, executionCosts, ownership.sessions, ownership.memberships],
   migrations,
   providers: [StaleCheck, ExecutionImport, Anchoring, Retention],
 });

@@ -14,7 +14,7 @@ import { budgets } from './projections/budgets.projection.js';
 import { costEntries } from './projections/cost-entries.projection.js';
 import { overspends } from './projections/overspends.projection.js';
 import { migrations } from './projections/tables.js';
-import { whose } from './projections/whose.js';
+import { ownership } from './projections/ownership.js';
 import { budgets as budgetsQuery } from './queries/budgets.js';
 import { budgetWarning } from './reactors/budget-warning.reactor.js';
 import { budgetWatch } from './reactors/budget-watch.reactor.js';
@@ -26,7 +26,7 @@ export const billingService = defineService({
   tools,
   queries: [budgetsQuery],
   commands: [recordUsage, recordCost, setBudget, clearProjectBudget],
-  projections: [costEntries, budgets, overspends, whose.sessions, whose.memberships],
+  projections: [costEntries, budgets, overspends, ownership.sessions, ownership.memberships],
   reactors: [budgetWatch, budgetWarning],
   migrations,
   providers: [BillingMetrics, Prices, BudgetFile, Pruning, CostImport],

@@ -53,7 +53,7 @@ import { definitions as definitionHistory } from './projections/definitions.proj
 import type { Authenticator, EdgeCore, EdgeLog, LegacyLayer } from './seams.js';
 import { type Settings, settingsOf, startWarnings } from './settings.js';
 import { WebhookListener } from './webhooks/listener.js';
-import { Speakers } from './webhooks/speakers.js';
+import { WebhookAuthenticator } from './webhooks/webhook-authenticator.js';
 
 const DRAIN_MS = 20_000;
 const LOOK_MS = 20;
@@ -286,7 +286,7 @@ export class Edge {
     });
     this.webhooks = new WebhookListener({
       settings,
-      speakers: new Speakers({
+      authenticator: new WebhookAuthenticator({
         secret: settings.webhookToken,
         scopeImplies: settings.CORTEX_SCOPE_IMPLIES,
         authenticator,

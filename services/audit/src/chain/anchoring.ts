@@ -1,5 +1,5 @@
 import { CONFIG, HOST, type ServiceHost } from '@cortex/service-kit';
-import { Chore } from '@cortex/service-kit/chore';
+import { PeriodicTask } from '@cortex/service-kit/periodic-task';
 import { ownCommit } from '@cortex/service-kit/own-commit';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Config } from '../config.js';
@@ -18,7 +18,7 @@ const HOUR_MS = 3_600_000;
 export class Anchoring implements OnApplicationShutdown {
   /** Records after which there is an anchor in any case; fewer in tests. */
   every = 10_000;
-  readonly #chore: Chore;
+  readonly #task: PeriodicTask;
   readonly #key: AnchorKey;
 
   constructor(
@@ -27,11 +27,11 @@ export class Anchoring implements OnApplicationShutdown {
   ) {
     this.#key = new AnchorKey(config.CORTEX_AUDIT_ANCHOR_KEY ?? host.secrets?.audit_anchor_key);
     const work = (signal: AbortSignal): Promise<void> => this.anchor(new Date(), signal);
-    this.#chore = new Chore(host, { name: 'anchor the call records', everyMs: LOOK_MS, work });
+    this.#task = new PeriodicTask(host, { name: 'anchor the call records', everyMs: LOOK_MS, work });
   }
 
   onApplicationShutdown(): Promise<void> {
-    return this.#chore.stop();
+    return this.#task.stop();
   }
 
   /** Makes the anchors that are due. */

@@ -1,10 +1,10 @@
 import { firstChars } from '@cortex/contracts/text';
 import { defineCommand, text } from '@cortex/service-kit';
-import { findSession } from '@cortex/service-kit/whose';
+import { findSession } from '@cortex/service-kit/ownership';
 import { z } from 'zod';
 import { execution, type Ending } from '../execution/execution.decider.js';
 import { startedOf } from '../execution/started.js';
-import { whose } from '../projections/whose.js';
+import { ownership } from '../projections/ownership.js';
 import { ExecutionId, KEPT_CHARS, Name, startFields } from './fields.js';
 
 const MOST_CHARS = 1_000_000;
@@ -46,7 +46,7 @@ export const finishExecution = defineCommand({
       failed: { outcome: 'failed', data: { ...figures, error: firstChars(error || 'unknown', KEPT_CHARS) } },
       cancelled: { outcome: 'cancelled', data: { execution_id, by: by ?? ctx.caller.id } },
     };
-    const started = startedOf(args, await findSession(ctx, whose, args.session_id), ctx.now());
+    const started = startedOf(args, await findSession(ctx, ownership, args.session_id), ctx.now());
     const command = { type: 'FinishExecution' as const, started, ending: endings[outcome] };
     await ctx.execute(execution, execution_id, command);
     return { execution_id };

@@ -1,8 +1,8 @@
 import { defineCommand } from '@cortex/service-kit';
-import { findSession } from '@cortex/service-kit/whose';
+import { findSession } from '@cortex/service-kit/ownership';
 import { execution } from '../execution/execution.decider.js';
 import { startedOf } from '../execution/started.js';
-import { whose } from '../projections/whose.js';
+import { ownership } from '../projections/ownership.js';
 import { StartFields } from './fields.js';
 
 /**
@@ -13,7 +13,7 @@ export const startExecution = defineCommand({
   name: 'start_execution',
   input: StartFields,
   async handle(args, ctx) {
-    const started = startedOf(args, await findSession(ctx, whose, args.session_id), ctx.now());
+    const started = startedOf(args, await findSession(ctx, ownership, args.session_id), ctx.now());
     await ctx.execute(execution, args.execution_id, { type: 'StartExecution', started });
     return { execution_id: args.execution_id };
   },

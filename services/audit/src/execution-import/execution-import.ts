@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CONFIG, HOST, type ServiceHost } from '@cortex/service-kit';
-import { Chore } from '@cortex/service-kit/chore';
+import { PeriodicTask } from '@cortex/service-kit/periodic-task';
 import { ownCommit } from '@cortex/service-kit/own-commit';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Config } from '../config.js';
@@ -21,7 +21,7 @@ const AT_ONCE = 32;
 @Injectable()
 export class ExecutionImport implements OnApplicationShutdown {
   readonly #file: string;
-  readonly #chore: Chore;
+  readonly #task: PeriodicTask;
 
   constructor(
     @Inject(CONFIG) config: Config,
@@ -29,11 +29,11 @@ export class ExecutionImport implements OnApplicationShutdown {
   ) {
     this.#file = join(config.CORTEX_HOME, 'data', 'executions.json');
     const work = (signal: AbortSignal) => this.#import(signal);
-    this.#chore = new Chore(host, { name: 'take executions.json over', everyMs: AGAIN_MS, work });
+    this.#task = new PeriodicTask(host, { name: 'take executions.json over', everyMs: AGAIN_MS, work });
   }
 
   onApplicationShutdown(): Promise<void> {
-    return this.#chore.stop();
+    return this.#task.stop();
   }
 
   async #import(signal: AbortSignal): Promise<'done'> {

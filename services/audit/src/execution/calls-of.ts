@@ -1,6 +1,6 @@
 import { NO_WORKSPACE } from '@cortex/contracts';
 import type { ToolContext } from '@cortex/service-kit';
-import { readParts } from '@cortex/service-kit/whose';
+import { readParts } from '@cortex/service-kit/ownership';
 import { sql } from 'kysely';
 import { callStatus } from '../projections/call-status.js';
 import type { AuditDb } from '../projections/tables.js';

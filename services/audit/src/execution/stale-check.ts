@@ -1,12 +1,12 @@
 import { tenantDb, waitFor } from '@cortex/eventstore';
 import { HOST, type ServiceHost } from '@cortex/service-kit';
-import { Chore } from '@cortex/service-kit/chore';
+import { PeriodicTask } from '@cortex/service-kit/periodic-task';
 import { ownCommit } from '@cortex/service-kit/own-commit';
-import { everyWorkspace } from '@cortex/service-kit/whose';
+import { everyWorkspace } from '@cortex/service-kit/ownership';
 import { NO_WORKSPACE } from '@cortex/contracts';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { AuditDb } from '../projections/tables.js';
-import { whose } from '../projections/whose.js';
+import { ownership } from '../projections/ownership.js';
 import { execution } from './execution.decider.js';
 
 const LOOK_MS = 60_000;
@@ -23,22 +23,22 @@ const GRACE_MS = 5 * 60_000;
  */
 @Injectable()
 export class StaleCheck implements OnApplicationShutdown {
-  readonly #chore: Chore;
+  readonly #task: PeriodicTask;
 
   constructor(@Inject(HOST) private readonly host: ServiceHost) {
     const work = async (): Promise<void> => void (await this.check());
-    this.#chore = new Chore(host, { name: 'look for stale executions', everyMs: LOOK_MS, work });
+    this.#task = new PeriodicTask(host, { name: 'look for stale executions', everyMs: LOOK_MS, work });
   }
 
   onApplicationShutdown(): Promise<void> {
-    return this.#chore.stop();
+    return this.#task.stop();
   }
 
   /** Answers the executions that it found stale. */
   async check(now = new Date()): Promise<string[]> {
     const { bus, pool, projections: runner, store, log } = this.host;
     // A view that lacks sessions of the log would make orphans of their executions.
-    await waitFor({ bus, pool, runner, projection: whose.sessions, seq: Number.MAX_SAFE_INTEGER });
+    await waitFor({ bus, pool, runner, projection: ownership.sessions, seq: Number.MAX_SAFE_INTEGER });
     const latest = new Date(now.getTime() - GRACE_MS);
     const stale: string[] = [];
     for (const workspace of await everyWorkspace(this.host)) {

@@ -1,6 +1,6 @@
 import type { SessionKind } from '@cortex/contracts/session';
 import type { ExecutionKind } from '@cortex/contracts/execution';
-import type { SessionRowRead } from '@cortex/service-kit/whose';
+import type { SessionRowRead } from '@cortex/service-kit/ownership';
 import type { StartFields } from '../commands/fields.js';
 import type { Started } from './execution.decider.js';
 

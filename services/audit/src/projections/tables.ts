@@ -1,7 +1,7 @@
 import type { BillingMode } from '@cortex/contracts/cost';
 import type { ExecutionKind } from '@cortex/contracts/execution';
 import { defineMigrations } from '@cortex/eventstore';
-import { whoseTables, type WhoseDb } from '@cortex/service-kit/whose';
+import { ownershipTables, type OwnershipDb } from '@cortex/service-kit/ownership';
 import { sql, type ColumnType, type Generated } from 'kysely';
 import type { Columns, REQUEST_COUNTS, REQUEST_TEXTS, TOOL_CALL_COUNTS, TOOL_CALL_TEXTS } from './record-fields.js';
 
@@ -80,7 +80,7 @@ export interface CallChainRow {
   hashes: Buffer;
 }
 
-export interface AuditDb extends WhoseDb {
+export interface AuditDb extends OwnershipDb {
   call_chain: CallChainRow;
   tool_calls: ToolCallRow;
   requests: RequestRow;
@@ -148,7 +148,7 @@ export const migrations = defineMigrations({
       await sql`create index tool_calls_session on tool_calls (session_id, created_at)`.execute(db);
     },
   },
-  '0003_whose': whoseTables,
+  '0003_whose': ownershipTables,
   '0004_chain': {
     async up(db) {
       await sql`

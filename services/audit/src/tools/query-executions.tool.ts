@@ -3,14 +3,14 @@ import { BILLING_MODES } from '@cortex/contracts/cost';
 import { EXECUTION_KINDS } from '@cortex/contracts/execution';
 import { firstChars } from '@cortex/contracts/text';
 import { defineTool, limit, text } from '@cortex/service-kit';
-import { readParts, visibleTo, type Part } from '@cortex/service-kit/whose';
+import { readParts, visibleTo, type Part } from '@cortex/service-kit/ownership';
 import type { Kysely } from 'kysely';
 import { z } from 'zod';
 import { callsOf } from '../execution/calls-of.js';
 import { executionCosts } from '../projections/execution-costs.projection.js';
 import { executions } from '../projections/executions.projection.js';
 import { EXECUTION_STATUSES, type AuditDb } from '../projections/tables.js';
-import { whose } from '../projections/whose.js';
+import { ownership } from '../projections/ownership.js';
 
 const DAY_MS = 86_400_000;
 /** Executions that ended longer ago are found by their id alone. */
@@ -90,7 +90,7 @@ export const queryExecutions = defineTool({
   }),
   async handle(args, ctx) {
     await Promise.all([ctx.read(executions), ctx.read(executionCosts)]);
-    const parts = await visibleTo(ctx, whose);
+    const parts = await visibleTo(ctx, ownership);
     const now = Date.parse(ctx.now());
     if (args.execution_id !== undefined) {
       const rows = await readParts<AuditDb, Row[]>(ctx, parts, (db, part) =>

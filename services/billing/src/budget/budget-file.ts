@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { sha256Hex } from '@cortex/contracts';
 import { CONFIG, HOST, type ServiceHost } from '@cortex/service-kit';
-import { Chore } from '@cortex/service-kit/chore';
+import { PeriodicTask } from '@cortex/service-kit/periodic-task';
 import { ownCommit } from '@cortex/service-kit/own-commit';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { z } from 'zod';
@@ -27,7 +27,7 @@ const BudgetFileContent = z.strictObject({
 @Injectable()
 export class BudgetFile implements OnApplicationShutdown {
   readonly #file: string;
-  readonly #chore: Chore;
+  readonly #task: PeriodicTask;
   /** The text that was dealt with. */
   #text: string | null = null;
 
@@ -36,11 +36,11 @@ export class BudgetFile implements OnApplicationShutdown {
     @Inject(HOST) private readonly host: ServiceHost,
   ) {
     this.#file = join(config.CORTEX_HOME, 'config', 'budget.json');
-    this.#chore = new Chore(host, { name: 'take budget.json over', everyMs: LOOK_MS, work: () => this.#take() });
+    this.#task = new PeriodicTask(host, { name: 'take budget.json over', everyMs: LOOK_MS, work: () => this.#take() });
   }
 
   onApplicationShutdown(): Promise<void> {
-    return this.#chore.stop();
+    return this.#task.stop();
   }
 
   async #take(): Promise<void> {

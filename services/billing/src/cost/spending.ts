@@ -1,13 +1,13 @@
 import { NO_WORKSPACE, notFound, permissionDenied } from '@cortex/contracts';
 import type { BillingMode, CostEvent, CostSource } from '@cortex/contracts/cost';
 import type { ToolContext } from '@cortex/service-kit';
-import { findSession } from '@cortex/service-kit/whose';
+import { findSession } from '@cortex/service-kit/ownership';
 import { budgetNotes } from '../budget/budget-use.js';
 import { BillingMetrics } from '../metrics.js';
 import { roundUsd, toUsd } from '../money.js';
 import { costMicros, type Tokens } from '../prices/price-table.js';
 import { Prices } from '../prices/prices.js';
-import { whose } from '../projections/whose.js';
+import { ownership } from '../projections/ownership.js';
 import { cost, costId } from './cost.decider.js';
 
 /** Spending as somebody reports it; what is left out is the session's, or unknown. */
@@ -48,7 +48,7 @@ export async function recordSpending(ctx: ToolContext, spending: Spending, field
   if (ctx.caller.type !== 'system' && ctx.scope.session_id !== session_id) {
     throw permissionDenied(field, 'is not your session', 'report what your own session spent', { reason: 'forbidden' });
   }
-  const session = await findSession(ctx, whose, session_id);
+  const session = await findSession(ctx, ownership, session_id);
   if (session === undefined) throw notFound(field, 'names no session', 'open one with: cortex session open');
   const priced = priceOf(ctx, spending, session);
   const isEmpty = !priced.cost_usd && Object.values(tokens).every((count) => count === 0);

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { Id, sha256Hex } from '@cortex/contracts';
 import type { CostEvent } from '@cortex/contracts/cost';
 import { CONFIG, HOST, type ServiceHost } from '@cortex/service-kit';
-import { Chore } from '@cortex/service-kit/chore';
+import { PeriodicTask } from '@cortex/service-kit/periodic-task';
 import { ownCommit } from '@cortex/service-kit/own-commit';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { z } from 'zod';
@@ -41,7 +41,7 @@ const Line = z.object({
 @Injectable()
 export class CostImport implements OnApplicationShutdown {
   readonly #file: string;
-  readonly #chore: Chore;
+  readonly #task: PeriodicTask;
 
   constructor(
     @Inject(CONFIG) config: Config,
@@ -49,11 +49,11 @@ export class CostImport implements OnApplicationShutdown {
   ) {
     this.#file = join(config.CORTEX_HOME, 'data', 'costs.jsonl');
     const work = (signal: AbortSignal) => this.#import(signal);
-    this.#chore = new Chore(host, { name: 'take costs.jsonl over', everyMs: AGAIN_MS, work });
+    this.#task = new PeriodicTask(host, { name: 'take costs.jsonl over', everyMs: AGAIN_MS, work });
   }
 
   onApplicationShutdown(): Promise<void> {
-    return this.#chore.stop();
+    return this.#task.stop();
   }
 
   async #import(signal: AbortSignal): Promise<'done'> {

@@ -1,8 +1,8 @@
 import { tenantDb } from '@cortex/eventstore';
 import { CONFIG, HOST, type ServiceHost } from '@cortex/service-kit';
-import { Chore } from '@cortex/service-kit/chore';
+import { PeriodicTask } from '@cortex/service-kit/periodic-task';
 import { ownCommit } from '@cortex/service-kit/own-commit';
-import { everyWorkspace } from '@cortex/service-kit/whose';
+import { everyWorkspace } from '@cortex/service-kit/ownership';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { dayOf } from '../calendar.js';
 import type { Config } from '../config.js';
@@ -15,17 +15,17 @@ const LOOK_MS = 3_600_000;
 /** Lets rows of cost records go after 90 days, by an event, so that a rebuild lets the same ones go. The records stay in the log. */
 @Injectable()
 export class Pruning implements OnApplicationShutdown {
-  readonly #chore: Chore;
+  readonly #task: PeriodicTask;
 
   constructor(
     @Inject(CONFIG) private readonly config: Config,
     @Inject(HOST) private readonly host: ServiceHost,
   ) {
-    this.#chore = new Chore(host, { name: 'prune cost records', everyMs: LOOK_MS, work: () => this.prune() });
+    this.#task = new PeriodicTask(host, { name: 'prune cost records', everyMs: LOOK_MS, work: () => this.prune() });
   }
 
   onApplicationShutdown(): Promise<void> {
-    return this.#chore.stop();
+    return this.#task.stop();
   }
 
   /** Lets go what is older than 90 days at the beginning of today. */

@@ -1,6 +1,6 @@
 import type { BillingMode, CostSource } from '@cortex/contracts/cost';
 import { defineMigrations } from '@cortex/eventstore';
-import { whoseTables, type WhoseDb } from '@cortex/service-kit/whose';
+import { ownershipTables, type OwnershipDb } from '@cortex/service-kit/ownership';
 import { sql, type ColumnType, type Generated } from 'kysely';
 
 /** One record of spending; kept 90 days. Source: CostRecorded. */
@@ -55,7 +55,7 @@ export interface OverspendRow {
   exceeded_at: ColumnType<Date, string, string>;
 }
 
-export interface BillingDb extends WhoseDb {
+export interface BillingDb extends OwnershipDb {
   cost_entries: CostEntryRow;
   spending: SpendingRow;
   budgets: BudgetRow;
@@ -92,5 +92,5 @@ export const migrations = defineMigrations({
           primary key (project, period, starts))`.execute(db);
     },
   },
-  '0002_whose': whoseTables,
+  '0002_whose': ownershipTables,
 });

@@ -2,7 +2,7 @@ import { invalidArgument, NO_WORKSPACE } from '@cortex/contracts';
 import { COST_SOURCES, type BillingMode } from '@cortex/contracts/cost';
 import { tenantDb } from '@cortex/eventstore';
 import { CONFIG, defineTool, HOST, result, text, type ServiceHost } from '@cortex/service-kit';
-import { readParts, visibleTo } from '@cortex/service-kit/whose';
+import { readParts, visibleTo } from '@cortex/service-kit/ownership';
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { exceededNotes, limitsOf } from '../budget/budget-use.js';
@@ -11,7 +11,7 @@ import type { Config } from '../config.js';
 import { toUsd } from '../money.js';
 import { costEntries } from '../projections/cost-entries.projection.js';
 import type { BillingDb } from '../projections/tables.js';
-import { whose } from '../projections/whose.js';
+import { ownership } from '../projections/ownership.js';
 
 const Usd = z.number().describe('US dollars, at most six decimals');
 const spent = {
@@ -78,7 +78,7 @@ export const costQuery = defineTool({
     const now = new Date(ctx.now());
     const [day, month] = [dayOf(now, TZ), monthOf(now, TZ)];
     await ctx.read(costEntries);
-    const parts = await visibleTo(ctx, whose);
+    const parts = await visibleTo(ctx, ownership);
     const rows = await readParts<BillingDb, Sums[]>(ctx, parts, async (db, part) => {
       const query = sql<Sums>`
         select source, mode, ${within('cost_micros', day)} as cost_today, ${within('cost_micros', month)} as cost_month,

@@ -61,7 +61,7 @@ export class Listeners {
       core.catalog.onChange(gather),
       core.offers.onChange(gather),
       core.offers.onResourceUpdated((uri) => this.#updated(uri)),
-      streams.chore(() => this.#giveUp()),
+      streams.onTick(() => this.#giveUp()),
     ];
     this.#stopWatching = () => stops.forEach((stop) => stop());
   }

@@ -37,7 +37,7 @@ export class Replay {
         () => void this.catchUp(),
       ),
       // For what was heard of before it could be read.
-      streams.chore(() => void (this.#heard > this.#at && this.catchUp())),
+      streams.onTick(() => void (this.#heard > this.#at && this.catchUp())),
     ];
     this.#stop = () => stops.forEach((stop) => stop());
     connection.onClose(this.#stop);

@@ -41,7 +41,7 @@ export class Resumption {
   readonly #stopLooking: () => void;
 
   constructor(private readonly parts: ResumptionParts) {
-    this.#stopLooking = parts.streams.chore(() => {
+    this.#stopLooking = parts.streams.onTick(() => {
       for (const { replay } of this.#resumed.values()) void this.#look(replay);
     });
   }

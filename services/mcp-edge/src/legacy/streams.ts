@@ -105,7 +105,7 @@ function oneLine(data: Buffer | string): Buffer | string {
 /** All open streams: one timer serves their keep-alive comments, their expiry and whatever else is to be looked after. */
 export class Streams {
   readonly #open = new Set<EventStream>();
-  readonly #chores = new Set<() => void>();
+  readonly #onTick = new Set<() => void>();
   readonly #timer: NodeJS.Timeout;
   #closing = false;
 
@@ -126,9 +126,9 @@ export class Streams {
   }
 
   /** Runs at every sweep until the returned function is called. */
-  chore(fn: () => void): () => void {
-    this.#chores.add(fn);
-    return () => void this.#chores.delete(fn);
+  onTick(fn: () => void): () => void {
+    this.#onTick.add(fn);
+    return () => void this.#onTick.delete(fn);
   }
 
   /** Keep-alive goes on for the answers that are still being made. */
@@ -137,11 +137,11 @@ export class Streams {
   }
 
   #sweep(): void {
-    for (const chore of this.#chores) chore();
+    for (const fn of this.#onTick) fn();
     for (const stream of this.#open) {
       if (this.now() >= stream.expiresAt) stream.end();
       else stream.keepAlive(this.keepAliveMs);
     }
-    if (this.#closing && this.#open.size === 0 && this.#chores.size === 0) clearInterval(this.#timer);
+    if (this.#closing && this.#open.size === 0 && this.#onTick.size === 0) clearInterval(this.#timer);
   }
 }

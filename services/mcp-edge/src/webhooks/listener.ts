@@ -26,11 +26,11 @@ import { type CallerContext, Cancellation, type EdgeLog, HttpRefusal } from '../
 import { isLoopback, type Settings } from '../settings.js';
 import { refused, type Reply, transportFault } from './reply.js';
 import { type OpenRoute, type Route, ROUTES, type RouteWorld, type TokenRoute } from './routes.js';
-import type { Speaker, Speakers } from './speakers.js';
+import type { Requester, WebhookAuthenticator } from './webhook-authenticator.js';
 
 export interface WebhookListenerOptions extends RouteWorld {
   settings: Settings;
-  speakers: Speakers;
+  authenticator: WebhookAuthenticator;
   limiter: RateLimiter;
   views: Pick<GateViews, 'fresh' | 'workspace'>;
   records: Records;
@@ -160,20 +160,20 @@ export class WebhookListener {
   }
 
   async #withToken(route: TokenRoute, path: string, req: IncomingMessage, res: ServerResponse): Promise<Reply> {
-    const { speakers, limiter, log } = this.options;
+    const { authenticator, limiter, log } = this.options;
     const started = performance.now();
     const request_id = randomHex16();
     const token = req.headers[TOKEN];
-    const speaker = typeof token === 'string' && token !== '' ? await speakers.identify(token) : NO_TOKEN;
-    if (speaker instanceof HttpRefusal) return this.#notAdmitted(speaker, request_id);
+    const requester = typeof token === 'string' && token !== '' ? await authenticator.identify(token) : NO_TOKEN;
+    if (requester instanceof HttpRefusal) return this.#notAdmitted(requester, request_id);
     const read = await readBody(route, req);
     if ('fault' in read) return transportFault(read.status, 'invalid_argument', read.fault);
     const cancel = new Cancellation();
     res.on('close', () => res.writableEnded || cancel.cancel());
-    const exchange = { caller: speakers.alone(speaker), started, request_id, headers: req.headers };
+    const exchange = { caller: authenticator.alone(requester), started, request_id, headers: req.headers };
     try {
       const { sessionId, ...body } = read.message;
-      const caller = (exchange.caller = await this.#callerOf(route, speaker, sessionId ?? undefined));
+      const caller = (exchange.caller = await this.#callerOf(route, requester, sessionId ?? undefined));
       const limited = await limiter.take(caller);
       if (limited !== undefined) throw rateLimited(limited);
       // Of a call its gates ask that.
@@ -190,16 +190,18 @@ export class WebhookListener {
     }
   }
 
-  #callerOf(route: TokenRoute, speaker: Speaker, sessionId: unknown): CallerContext | Promise<CallerContext> {
-    const { speakers } = this.options;
+  #callerOf(route: TokenRoute, requester: Requester, sessionId: unknown): CallerContext | Promise<CallerContext> {
+    const { authenticator } = this.options;
     if (sessionId === undefined) {
-      if (speaker === 'system' && route.session !== 'optional')
+      if (requester === 'system' && route.session !== 'optional')
         throw invalidArgument('sessionId', 'is missing', 'name the session');
-      return speakers.alone(speaker);
+      return authenticator.alone(requester);
     }
     if (typeof sessionId !== 'string' || sessionId === '')
       throw invalidArgument('sessionId', 'is no text', 'name a session');
-    return route.session === 'known' ? speakers.about(speaker, sessionId) : speakers.inSession(speaker, sessionId);
+    return route.session === 'known'
+      ? authenticator.about(requester, sessionId)
+      : authenticator.inSession(requester, sessionId);
   }
 
   /** A request that is no tool call, or did not come to be one. */

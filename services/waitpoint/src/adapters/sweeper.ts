@@ -1,7 +1,7 @@
 import { NO_WORKSPACE } from '@cortex/contracts';
 import { tenantDb } from '@cortex/eventstore';
 import { CONFIG, HOST, type ServiceHost } from '@cortex/service-kit';
-import { Chore } from '@cortex/service-kit/chore';
+import { PeriodicTask } from '@cortex/service-kit/periodic-task';
 import { Inject, Injectable } from '@nestjs/common';
 import { sql, type RawBuilder } from 'kysely';
 import { commit, newNonce } from '../commit.js';
@@ -50,7 +50,7 @@ export interface Swept {
 @Injectable()
 export class Sweeper {
   readonly #stop = new AbortController();
-  readonly #chore: Chore;
+  readonly #task: PeriodicTask;
   #running: Promise<Swept> | undefined;
 
   constructor(
@@ -66,13 +66,13 @@ export class Sweeper {
       await this.sweep();
       return everyMs === 0 ? ('done' as const) : undefined;
     };
-    this.#chore = new Chore(host, { name: 'sweep up waitpoints', everyMs: everyMs || RESTART_MS, work });
+    this.#task = new PeriodicTask(host, { name: 'sweep up waitpoints', everyMs: everyMs || RESTART_MS, work });
   }
 
   /** Before bus and database go away. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    await this.#chore.stop();
+    await this.#task.stop();
   }
 
   /** One sweep; who asks during one gets that one. Errors: `unavailable`. */

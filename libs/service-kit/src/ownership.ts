@@ -34,12 +34,12 @@ export interface MembershipRow {
 }
 
 /** Tables that a service with rows of several owners has in its schema. */
-export interface WhoseDb {
+export interface OwnershipDb {
   session_tree: SessionRow;
   memberships: MembershipRow;
 }
 
-export const whoseTables: Migration = {
+export const ownershipTables: Migration = {
   async up(db: Kysely<unknown>) {
     await sql`
       create table session_tree (
@@ -57,16 +57,16 @@ export const whoseTables: Migration = {
   },
 };
 
-export interface Whose {
-  sessions: Projection<SessionEvent, WhoseDb>;
-  memberships: Projection<WorkspaceEvent, WhoseDb>;
+export interface OwnershipViews {
+  sessions: Projection<SessionEvent, OwnershipDb>;
+  memberships: Projection<WorkspaceEvent, OwnershipDb>;
 }
 
-/** The views by which a service tells whose its rows are; both stand in its projections, `whoseTables` in its migrations. */
-export function whoseOf(service: ServiceName): Whose {
+/** The views by which a service tells whose its rows are; both stand in its projections, `ownershipTables` in its migrations. */
+export function ownershipViews(service: ServiceName): OwnershipViews {
   const prefix = service.replaceAll('-', '_');
   return {
-    sessions: defineProjection<SessionEvent, WhoseDb>({
+    sessions: defineProjection<SessionEvent, OwnershipDb>({
       name: `${prefix}_session_tree_v1`,
       subject: 'cortex.evt.session.*.session.*',
       tables: ['session_tree'],
@@ -101,7 +101,7 @@ export function whoseOf(service: ServiceName): Whose {
             .execute(),
       },
     }),
-    memberships: defineProjection<WorkspaceEvent, WhoseDb>({
+    memberships: defineProjection<WorkspaceEvent, OwnershipDb>({
       name: `${prefix}_memberships_v1`,
       subject: 'cortex.evt.team.*.workspace.*',
       tables: ['memberships'],
@@ -145,26 +145,26 @@ const treeOf = (session: string) => sql`
  * an agent those of its session tree and of its project, in its workspace, or without one of the same person; an
  * operator all. Workspace by workspace, since no reader sees two. Errors: `unavailable` for a session that the view lacks.
  */
-export async function visibleTo(ctx: ToolContext, whose: Whose): Promise<Part[]> {
+export async function visibleTo(ctx: ToolContext, ownership: OwnershipViews): Promise<Part[]> {
   const { caller, scope } = ctx;
   if (caller.roles.includes('operator')) {
     const workspaces = await everyWorkspace(ctx.get<ServiceHost>(HOST));
     return workspaces.map((workspace) => ({ workspace, shows: EVERY }));
   }
-  if (caller.type === 'user') return partsOfPerson(ctx, whose, caller.id);
-  return scope.session_id === undefined ? [] : partsOfAgent(ctx, whose, scope.session_id);
+  if (caller.type === 'user') return partsOfPerson(ctx, ownership, caller.id);
+  return scope.session_id === undefined ? [] : partsOfAgent(ctx, ownership, scope.session_id);
 }
 
 /** Every workspace that a session ran in or somebody belongs to, and `_`. */
 export async function everyWorkspace({ pool }: ServiceHost): Promise<string[]> {
   const { rows } = await sql<{ workspace: string }>`
     select workspace from session_tree union select workspace from memberships union select ${NO_WORKSPACE}::text
-    order by 1`.execute(tenantDb<WhoseDb>(pool, NO_WORKSPACE));
+    order by 1`.execute(tenantDb<OwnershipDb>(pool, NO_WORKSPACE));
   return rows.map(({ workspace }) => workspace);
 }
 
-async function partsOfPerson(ctx: ToolContext, whose: Whose, person: string): Promise<Part[]> {
-  const db = await ctx.read(whose.memberships);
+async function partsOfPerson(ctx: ToolContext, ownership: OwnershipViews, person: string): Promise<Part[]> {
+  const db = await ctx.read(ownership.memberships);
   const [joined, ran] = await Promise.all([
     db.selectFrom('memberships').select('workspace').where('principal_id', '=', person).execute(),
     db.selectFrom('session_tree').select('workspace').distinct().where('person_id', '=', person).execute(),
@@ -177,13 +177,13 @@ async function partsOfPerson(ctx: ToolContext, whose: Whose, person: string): Pr
   ];
 }
 
-async function partsOfAgent(ctx: ToolContext, whose: Whose, id: string): Promise<Part[]> {
-  const session = await findSession(ctx, whose, id);
+async function partsOfAgent(ctx: ToolContext, ownership: OwnershipViews, id: string): Promise<Part[]> {
+  const session = await findSession(ctx, ownership, id);
   if (session === undefined) throw unavailable('session', 'is not known here yet', 'try again in a moment');
   const { workspace: home, project, person_id } = session;
   const tree = treeOf(id);
   const inTree = sql<SqlBool>`session_id in (${tree})`;
-  const db = tenantDb<WhoseDb>(ctx.get<ServiceHost>(HOST).pool, NO_WORKSPACE);
+  const db = tenantDb<OwnershipDb>(ctx.get<ServiceHost>(HOST).pool, NO_WORKSPACE);
   const ran = await sql<{ workspace: string }>`
     select distinct workspace from session_tree where session_id in (${tree})`.execute(db);
   const shared =
@@ -204,12 +204,12 @@ async function partsOfAgent(ctx: ToolContext, whose: Whose, id: string): Promise
  */
 export async function findSession(
   ctx: Pick<ToolContext, 'get' | 'signal'>,
-  { sessions }: Whose,
+  { sessions }: OwnershipViews,
   id: string,
 ): Promise<SessionRowRead | undefined> {
   const { bus, pool, projections: runner } = ctx.get<ServiceHost>(HOST);
   const find = () =>
-    tenantDb<WhoseDb>(pool, NO_WORKSPACE)
+    tenantDb<OwnershipDb>(pool, NO_WORKSPACE)
       .selectFrom('session_tree')
       .selectAll()
       .where('session_id', '=', id)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServiceHost } from './host.js';
 
-export interface ChoreSpec {
+export interface PeriodicTaskSpec {
   /** What is done, for the log: `prune cost records`. */
   name: string;
   everyMs: number;
@@ -16,14 +16,14 @@ const STOP_MS = 1_000;
  * What a service does by itself: once it is ready, and again every so often, one turn after the other. A turn that fails is
  * told in the log and comes again; while the bus is away there is none.
  */
-export class Chore {
+export class PeriodicTask {
   readonly #stop = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #turn: Promise<void> | undefined;
 
   constructor(
     private readonly host: ServiceHost,
-    private readonly spec: ChoreSpec,
+    private readonly spec: PeriodicTaskSpec,
   ) {
     void host.ready.then(() => {
       if (this.#stop.signal.aborted) return;

@@ -7,9 +7,9 @@ import type { SessionView } from '../guard/views.js';
 import type { Authenticator, CallerContext, HttpRefusal, SessionClaims } from '../seams.js';
 
 /** Whoever holds the server's own secret, or the agent of one session. */
-export type Speaker = 'system' | CallerContext;
+export type Requester = 'system' | CallerContext;
 
-export interface SpeakersOptions {
+export interface WebhookAuthenticatorOptions {
   /** The server's own secret; without one nobody is `system`. */
   secret: string | undefined;
   scopeImplies: ScopeImplications;
@@ -20,17 +20,17 @@ export interface SpeakersOptions {
 const SYSTEM = 'system';
 const MAX_KEPT = 1_000;
 
-/** Who speaks at the loopback listener, and in whose place. */
-export class Speakers {
+/** Tells who asks at the loopback listener, and in whose place. */
+export class WebhookAuthenticator {
   readonly #system: CallerContext;
   /** One object per session, so that caches keyed by its identity hold. */
   readonly #inSession = new Map<string, { facts: SessionView; caller: CallerContext }>();
 
-  constructor(private readonly options: SpeakersOptions) {
+  constructor(private readonly options: WebhookAuthenticatorOptions) {
     this.#system = this.#everywhere({});
   }
 
-  identify(token: string): Speaker | HttpRefusal | Promise<Speaker | HttpRefusal> {
+  identify(token: string): Requester | HttpRefusal | Promise<Requester | HttpRefusal> {
     const { secret, authenticator } = this.options;
     if (secret !== undefined && sameSecret(token, secret)) return SYSTEM;
     return authenticator.authenticateSession(token);
@@ -40,8 +40,8 @@ export class Speakers {
    * The caller of a request that names a session. A session's token opens that session alone; the server's secret opens any that is open,
    * with the rights of that session and no more. Errors: permission_denied, not_found, unavailable (sessionId).
    */
-  async inSession(speaker: Speaker, sessionId: string): Promise<CallerContext> {
-    if (speaker !== SYSTEM) return ownSession(speaker, sessionId);
+  async inSession(requester: Requester, sessionId: string): Promise<CallerContext> {
+    if (requester !== SYSTEM) return ownSession(requester, sessionId);
     const standing = await standingOf(this.options.views, { sid: sessionId });
     if (standing === 'view_behind')
       throw unavailable('sessionId', 'cannot be looked up just now and nothing was changed', 'try again in a moment');
@@ -57,13 +57,13 @@ export class Speakers {
   }
 
   /** The same about a session that need not be open any more. Errors: permission_denied (sessionId). */
-  about(speaker: Speaker, sessionId: string): CallerContext {
-    return speaker === SYSTEM ? this.#everywhere({ session_id: sessionId }) : ownSession(speaker, sessionId);
+  about(requester: Requester, sessionId: string): CallerContext {
+    return requester === SYSTEM ? this.#everywhere({ session_id: sessionId }) : ownSession(requester, sessionId);
   }
 
   /** The caller of a request that names none. */
-  alone(speaker: Speaker): CallerContext {
-    return speaker === SYSTEM ? this.#system : speaker;
+  alone(requester: Requester): CallerContext {
+    return requester === SYSTEM ? this.#system : requester;
   }
 
   #systemIn(sid: string, facts: SessionView): CallerContext {

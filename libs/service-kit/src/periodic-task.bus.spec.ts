@@ -2,7 +2,7 @@ import { eventually, natsFixture, startService } from '@cortex/testing';
 import { expect, it } from '@jest/globals';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { z } from 'zod';
-import { Chore } from './chore.js';
+import { PeriodicTask } from './periodic-task.js';
 import type { ServiceHost } from './host.js';
 import { defineService, HOST } from './service.js';
 
@@ -11,13 +11,13 @@ let work: (turn: number, signal: AbortSignal) => Promise<'done' | void>;
 
 @Injectable()
 class Worker implements OnApplicationShutdown {
-  readonly #chore: Chore;
+  readonly #task: PeriodicTask;
   constructor(@Inject(HOST) host: ServiceHost) {
     turns = 0;
-    this.#chore = new Chore(host, { name: 'sweep', everyMs: 5, work: (signal) => work(++turns, signal) });
+    this.#task = new PeriodicTask(host, { name: 'sweep', everyMs: 5, work: (signal) => work(++turns, signal) });
   }
   onApplicationShutdown(): Promise<void> {
-    return this.#chore.stop();
+    return this.#task.stop();
   }
 }
 const service = defineService({ name: 'review', config: z.object({}), tools: [], providers: [Worker] });

@@ -1,0 +1,4 @@
+import { ownershipViews } from '@cortex/service-kit/ownership';
+
+/** Sessions and memberships: whose the executions are. */
+export const ownership = ownershipViews('audit');
