@@ -43,6 +43,8 @@ const LOOK_MS = 100;
 /** How long a claim or a release is tried again while the bus comes back: one that is lost makes the next call with its key wait. */
 const SETTLE_MS = 10_000;
 const GRACE_MS = 2_000;
+/** For so long a call waits for keys that cannot be looked up, as while a stream elects another leader; then it is refused. */
+const LOOKED_UP_MS = 2_000;
 
 /**
  * The same key of the same caller gives the first result again, for a day, and no second effect. The gates have been passed before a stored
@@ -83,7 +85,7 @@ export class Idempotency {
     harmless: boolean,
   ): Promise<{ revision: number } | { stored: Entry }> {
     const giveUp = performance.now() + entry.until - Date.now();
-    const settled = performance.now() + SETTLE_MS;
+    const began = performance.now();
     let claimed = false;
     for (;;) {
       let known: KvEntry | null = null;
@@ -96,7 +98,7 @@ export class Idempotency {
       } catch (error) {
         if (!isCortexError(error) || !isRetryable(error.kind)) throw error;
         claimed ||= error.details?.['outcome'] === 'unknown';
-        if (!claimed || performance.now() > settled)
+        if (performance.now() - began > (claimed ? SETTLE_MS : LOOKED_UP_MS))
           throw unavailable(
             undefined,
             'the key of this call could not be looked up and nothing was run',
