@@ -1,16 +1,15 @@
 import { readFileSync } from 'node:fs';
 import type { Block } from '@cortex/audit/chain/links';
 import type { Evidence } from '@cortex/audit/chain/verify';
-import { CALLS_STREAM, EVENTS_STREAM } from '@cortex/contracts';
-import type { Anchor, ChainEvent } from '@cortex/contracts/chain';
-import { readEvents } from '@cortex/eventstore';
+import { CALLS_STREAM } from '@cortex/contracts';
+import type { Anchor } from '@cortex/contracts/chain';
 import { connectAdmin } from '@cortex/eventstore/connect-admin';
 import type { Client } from 'pg';
 import type { Admin } from './admin.js';
+import { anchorMessages } from './anchors.js';
 import { endsOf, keptOf, readLog } from './events/reader.js';
 import { CliError, EXIT } from './exit.js';
 
-const ANCHORS = 'cortex.evt.audit._.chain.calls';
 const DAY_MS = 86_400_000;
 /** An anchor may be that much younger than its records, where the service was away when they came. */
 const LATE_MS = 7 * DAY_MS;
@@ -61,17 +60,9 @@ async function* blocksOf(database: Client): AsyncGenerator<Block> {
 }
 
 async function anchorsOf(bus: Admin['bus']): Promise<Anchor[]> {
-  const anchors: Anchor[] = [];
-  for (let from = 1; ;) {
-    const message = await bus.direct.nextFromLeader(EVENTS_STREAM, ANCHORS, from);
-    if (message === null) return anchors;
-    from = message.seq + 1;
-    const read = readEvents(message);
-    // What is no commit there is nobody's anchor.
-    if ('garbage' in read) continue;
-    for (const event of read.events as unknown as ChainEvent[])
-      if (event.type === 'CallsAnchored') anchors.push(event.data);
-  }
+  const found: Anchor[] = [];
+  for await (const { anchors } of anchorMessages(bus)) found.push(...anchors);
+  return found;
 }
 
 function anchorsIn(file: string): Anchor[] {

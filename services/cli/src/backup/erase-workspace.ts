@@ -6,7 +6,7 @@ import pg from 'pg';
 import type { Admin } from '../admin.js';
 import { CliError } from '../exit.js';
 import { tell } from '../output.js';
-import { withDatabase } from './database.js';
+import { asOwner, withDatabase } from './database.js';
 
 const { escapeIdentifier: name } = pg;
 
@@ -46,9 +46,11 @@ export async function eraseFromLog(
   await withDatabase(adminUrl, async (client) => {
     for (const service of services) {
       const schema = schemaOf(service.name);
-      await client.query(
-        `delete from ${name(schema)}.snapshot where subject like 'cortex.evt.%' and split_part(subject, '.', 4) = any($1)`,
-        [workspaces],
+      await asOwner(client, schema, '', () =>
+        client.query(
+          `delete from ${name(schema)}.snapshot where subject like 'cortex.evt.%' and split_part(subject, '.', 4) = any($1)`,
+          [workspaces],
+        ),
       );
     }
   });
@@ -76,13 +78,12 @@ export async function remaindersOf(
     );
     const left: Remainder[] = [];
     for (const { schema, table, column } of columns.rows) {
-      await client.query('begin read only');
-      await client.query(`set local role ${name(`${schema}_owner`)}`);
-      const { rows } = await client.query<{ n: string }>(
-        `select count(*) as n from ${name(schema)}.${name(table)} where ${name(column)}::text = $1`,
-        [workspace],
+      const { rows } = await asOwner(client, schema, 'read only', () =>
+        client.query<{ n: string }>(
+          `select count(*) as n from ${name(schema)}.${name(table)} where ${name(column)}::text = $1`,
+          [workspace],
+        ),
       );
-      await client.query('commit');
       const n = Number(rows[0]?.n);
       if (n > 0) left.push({ table: `${schema}.${table}`, rows: n });
     }

@@ -5,6 +5,7 @@ import { schemaOf } from '@cortex/contracts/services';
 import type { Provisionable } from '@cortex/eventstore';
 import pg from 'pg';
 import { CliError } from '../exit.js';
+import { asOwner } from './database.js';
 
 /** A table that cannot be made of the log. */
 export interface KeptTable {
@@ -112,20 +113,6 @@ export async function countKept(client: pg.Client, tables: readonly KeptTable[])
     });
   }
   return all;
-}
-
-/** In one transaction. Not everybody who may make roles passes by row-level security: the owner of the schema does. */
-async function asOwner<T>(client: pg.Client, schema: string, mode: string, work: () => Promise<T>): Promise<T> {
-  await client.query(`begin ${mode}`);
-  try {
-    await client.query(`set local role ${name(`${schema}_owner`)}`);
-    const done = await work();
-    await client.query('commit');
-    return done;
-  } catch (error) {
-    await client.query('rollback').catch(() => undefined); // the connection is gone, and with it the transaction
-    throw error;
-  }
 }
 
 /** Without those that are made of others. */
