@@ -48,6 +48,9 @@ export async function chaos(flags: ChaosFlags): Promise<void> {
         .join('\n'),
     );
   await using fleet = await Fleet.start({ each: flags.each, namespaces: flags.namespaces, logs: flags.logs, tell });
+  // Whoever stops it is left no process, no folder and no network namespace.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void fleet[Symbol.asyncDispose]().finally(() => process.exit(EXIT.failed)));
   const faults = chosen(faultsOf(fleet.members), flags);
   const callers = {
     edges: fleet.edges,

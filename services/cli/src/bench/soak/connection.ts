@@ -13,14 +13,20 @@ export interface Exchange {
   body?: string;
 }
 
+/** No request of the load may take as long as this; one that is never answered would else keep its client for ever, and be counted nowhere. */
+const ANSWER_MS = 60_000;
+
 /** One request after the other over a connection that is kept, and made anew when the server has closed it meanwhile. */
 export class Connection {
   #socket: Socket | undefined;
   #waiting: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | undefined;
 
-  constructor(private readonly port: number) {}
+  constructor(
+    private readonly port: number,
+    private readonly answerMs = ANSWER_MS,
+  ) {}
 
-  /** Rejects when the connection breaks before the answer is whole. */
+  /** Rejects when the connection breaks before the answer is whole, or the answer does not come in time. */
   send({ method, headers, body = '' }: Exchange): Promise<Answer> {
     const socket = (this.#socket ??= this.#open());
     const lines = Object.entries({
@@ -29,10 +35,12 @@ export class Connection {
       'content-length': Buffer.byteLength(body),
     });
     const head = `${method} /mcp HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
-    return new Promise((resolve, reject) => {
+    const late = () => socket.destroy(new Error(`no answer within ${this.answerMs} ms`));
+    const timer = setTimeout(late, this.answerMs);
+    return new Promise<Answer>((resolve, reject) => {
       this.#waiting = { resolve, reject };
       socket.write(head + body);
-    });
+    }).finally(() => clearTimeout(timer));
   }
 
   close(): void {
