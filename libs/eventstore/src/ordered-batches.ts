@@ -1,4 +1,4 @@
-import type { Bus, Log } from '@cortex/bus';
+import type { Bus, Log, StoredMessage } from '@cortex/bus';
 import { BATCH } from './provision-bus.js';
 import {
   acknowledgementOf,
@@ -8,6 +8,7 @@ import {
   PullLost,
   streamState,
   ViewLost,
+  type ConsumerState,
   type Delivered,
 } from './pull.js';
 
@@ -31,8 +32,8 @@ export interface OrderedOptions {
  * The messages of a durable consumer in the order of the stream, in batches, each of which was dealt with when the next
  * is asked for. A checkpoint that skips what is not above it loses a message that comes late, so nothing may come late:
  *
- * - what the consumer has given to anybody and is above the checkpoint is read from the stream itself. The server would give it
- *   again, but only after its ack wait, and not for certain: of a cluster, a node that takes a consumer over may know less of it;
+ * - what the consumer has given to anybody and nobody has acknowledged is read from the stream itself. The server would give it
+ *   again, but not before its ack wait, and after changes of its leader nobody knows when;
  * - from then on every delivery is counted by the server; a gap means that somebody else was given a message, and ends the iteration.
  *
  * Ends with `PullLost`, with `ViewLost` before the first batch, or when the signal aborts.
@@ -49,7 +50,8 @@ export async function* orderedBatches(options: OrderedOptions): AsyncGenerator<D
   if (loss) log('warn', 'reads again what its database has lost', { consumer, from: applied + 1, to: upTo });
   // A leader that was just chosen may not have applied yet all that is stored; what it lacks would be passed over.
   if (state.last_seq < upTo) throw new PullLost(`${stream} ends at ${state.last_seq}, and ${upTo} was given out`);
-  const last = upTo > applied ? yield* stored(options, upTo) : applied;
+  const last =
+    upTo > applied ? yield* stored(options, begin, (loss ? applied : begin.ack_floor.stream_seq) + 1) : applied;
   if (signal.aborted) return;
   if (begin.num_ack_pending > 0) bus.publish(acknowledgementOf(stream, consumer, last, begin), '+ACK');
   const pull = new Pull({ bus, stream, consumer, batch: BATCH });
@@ -72,27 +74,41 @@ export async function* orderedBatches(options: OrderedOptions): AsyncGenerator<D
   }
 }
 
-/**
- * Every message of the subject above the checkpoint that the stream still has, up to a sequence. Returns the last one's, or the checkpoint:
- * what a consumer says it has given out includes what its filter passed over.
- */
+/** What was given out and is above the checkpoint, as far as the stream still has it. Returns the last sequence, or the checkpoint. */
 async function* stored(
-  { bus, stream, subject, applied, signal }: OrderedOptions,
-  upTo: number,
+  options: OrderedOptions,
+  begin: ConsumerState,
+  from: number,
 ): AsyncGenerator<Delivered[], number, undefined> {
-  let last = applied;
-  for (let from = applied + 1; from <= upTo && !signal.aborted;) {
-    const batch: Delivered[] = [];
-    while (batch.length < BATCH && from <= upTo) {
-      const message = await bus.direct.nextFromLeader(stream, subject, from);
-      from = message === null ? upTo + 1 : message.seq + 1;
-      if (message !== null && message.seq <= upTo)
-        batch.push({ ...message, deliverySeq: 0, delivery: 1, pending: 0, ack: '' });
-    }
-    if (batch.length > 0) yield batch;
-    last = batch.at(-1)?.seq ?? last;
+  let last = options.applied;
+  let batch: Delivered[] = [];
+  for await (const message of givenOut(options, begin, from)) {
+    if (message.seq <= options.applied) continue;
+    last = message.seq;
+    batch.push({ ...message, deliverySeq: 0, delivery: 1, pending: 0, ack: '' });
+    if (batch.length < BATCH) continue;
+    yield batch;
+    batch = [];
   }
+  if (batch.length > 0) yield batch;
   return last;
+}
+
+/** Asks for no message more than there are: to find that none of a subject is left, a server may have to look through its whole log. */
+async function* givenOut(
+  { bus, stream, subject, signal }: OrderedOptions,
+  { ack_floor, delivered, num_ack_pending }: ConsumerState,
+  from: number,
+): AsyncGenerator<StoredMessage, void, undefined> {
+  let left = num_ack_pending;
+  for (let at = from; (left > 0 || at <= ack_floor.stream_seq) && !signal.aborted;) {
+    const message = await bus.direct.nextFromLeader(stream, subject, at);
+    // Those that were purged meanwhile may still be counted.
+    if (message === null || message.seq > delivered.stream_seq) return;
+    at = message.seq + 1;
+    if (message.seq > ack_floor.stream_seq) left--;
+    yield message;
+  }
 }
 
 const mend = (consumer: string): string => `run cortex projections rebuild ${consumer}`;

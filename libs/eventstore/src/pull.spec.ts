@@ -100,10 +100,12 @@ describe('a pull', () => {
 });
 
 describe('unacknowledged', () => {
-  const at = (stream_seq: number) => ({ consumer_seq: 1, stream_seq });
+  const at = (consumer_seq: number, stream_seq: number) => ({ consumer_seq, stream_seq });
 
   it('is what was given out and not acknowledged, and nothing once the last one was', () => {
-    expect(unacknowledged({ delivered: at(9), ack_floor: at(4), num_ack_pending: 3 })).toBe(3);
-    expect(unacknowledged({ delivered: at(9), ack_floor: at(9), num_ack_pending: 3 })).toBe(0);
+    expect(unacknowledged({ delivered: at(5, 9), ack_floor: at(2, 4), num_ack_pending: 3 })).toBe(3);
+    expect(unacknowledged({ delivered: at(5, 9), ack_floor: at(5, 9), num_ack_pending: 3 })).toBe(0);
+    // What the filter passed over since counts as given out.
+    expect(unacknowledged({ delivered: at(5, 11), ack_floor: at(5, 9), num_ack_pending: 3 })).toBe(0);
   });
 });

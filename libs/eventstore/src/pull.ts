@@ -18,7 +18,7 @@ export interface Delivered extends LogMessage {
 export interface ConsumerState {
   /** Highest delivery count and stream sequence given out. */
   delivered: { consumer_seq: number; stream_seq: number };
-  ack_floor: { stream_seq: number };
+  ack_floor: { consumer_seq: number; stream_seq: number };
   num_ack_pending: number;
   num_pending: number;
 }
@@ -64,14 +64,17 @@ export async function consumerState(bus: Bus, stream: string, consumer: string):
 }
 
 /**
- * Messages that were given out and not acknowledged. With everything up to the last one acknowledged there are none, whatever the server
- * counts: one of release 2.9 goes on counting some of them after a change of the consumer's leader, and gives them out for ever.
+ * Messages that were given out and not acknowledged. There are no more than were given out since everything was acknowledged, whatever the
+ * server counts: one of release 2.9 goes on counting some of them after a change of the consumer's leader, and gives them out for ever.
  */
 export const unacknowledged = ({
   delivered,
   ack_floor,
   num_ack_pending,
-}: Omit<ConsumerState, 'num_pending'>): number => (ack_floor.stream_seq >= delivered.stream_seq ? 0 : num_ack_pending);
+}: Omit<ConsumerState, 'num_pending'>): number =>
+  ack_floor.stream_seq >= delivered.stream_seq
+    ? 0
+    : Math.min(num_ack_pending, delivered.consumer_seq - ack_floor.consumer_seq);
 
 /**
  * Why a view cannot be gone on with; null when it can. A batch is acknowledged after its checkpoint is written, and is in the log before
@@ -80,7 +83,8 @@ export const unacknowledged = ({
  */
 export function lossOf(checkpoint: number, { ack_floor }: ConsumerState, stream: StreamState): Loss | null {
   if (checkpoint > stream.last_seq) return { of: 'log', upTo: checkpoint };
-  const upTo = ack_floor.stream_seq;
+  // A consumer may not have noticed that its log ends earlier now.
+  const upTo = Math.min(ack_floor.stream_seq, stream.last_seq);
   return upTo > checkpoint && upTo >= stream.first_seq ? { of: 'view', upTo } : null;
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Bus } from '@cortex/bus';
-import { COMMIT_HEADER } from '@cortex/contracts';
+import { COMMIT_HEADER, EVENTS_STREAM } from '@cortex/contracts';
 import {
   counter,
   counterMigrations,
@@ -193,6 +193,20 @@ describe('P86 a rebuild', () => {
     await bus.publishAcked('cortex.evt.ticket.ws.counter.c1', 'x', { headers: { [COMMIT_HEADER]: 'x' } });
     await caughtUp();
     expect(await rebuild()).toMatchObject({ applied: 21, skipped: 1 });
+  });
+
+  it('ends also where the store was damaged, and the server waits for itself with messages that it cannot read', async () => {
+    await addMany(20);
+    await add('lost');
+    await add('last');
+    await caughtUp();
+    await runner.stop();
+    expect(await nats.damage(EVENTS_STREAM, '"commit_id":"c' + String(n - 1), '"COMMIT_ID":"c' + String(n - 1))).toBe(
+      1,
+    );
+    await eventually(() => admin.up, 10_000);
+    expect(await rebuild()).toMatchObject({ applied: 21 });
+    expect((await rows()).map(({ counter_id }) => counter_id)).not.toContain('lost');
   });
 
   it('that fails or is aborted leaves the live tables, no schema and no consumer behind', async () => {

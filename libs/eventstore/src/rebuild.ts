@@ -96,6 +96,9 @@ export async function rebuildProjection(options: RebuildOptions): Promise<Rebuil
   }
 }
 
+/** The consumer of a rebuild may live on a node of the cluster that lags, and be at its end before the log is. */
+class Behind extends Error {}
+
 interface Swap {
   bus: Bus;
   admin: pg.Client;
@@ -118,7 +121,7 @@ async function swap(parts: Swap): Promise<void> {
     } catch (error) {
       await parts.admin.query('rollback').catch(() => {});
       const code = (error as { code?: string }).code;
-      const busy = code === '55P03' || code === '40P01';
+      const busy = code === '55P03' || code === '40P01' || error instanceof Behind;
       if (!busy || left === 0) throw error;
       await sleep(SWAP_PAUSE_MS);
       await parts.advance();
@@ -133,8 +136,13 @@ async function swapOnce({ bus, admin, schema, shadow, service, projection, rebui
     [projection.name],
   );
   // From here on the live runner waits. What it had applied is in the log, so the copy can reach it.
-  while (rebuilt.seq < Number(live.rows[0]?.seq) && (await advance()) > 0);
-  const { last_seq } = await streamState(bus, streamOf(projection.subject));
+  const reached = Number(live.rows[0]?.seq);
+  while (rebuilt.seq < reached && (await advance()) > 0);
+  const stream = streamOf(projection.subject);
+  // Unless it left the log since: then there is nothing to reach.
+  if (rebuilt.seq < reached && (await bus.direct.nextFromLeader(stream, projection.subject, reached))?.seq === reached)
+    throw new Behind(`the bus gives the log up to ${rebuilt.seq}, and the view has it up to ${reached}; try again`);
+  const { last_seq } = await streamState(bus, stream);
   const tables = [...projection.tables].sort();
   const list = (from: string) => tables.map((table) => `${name(from)}.${name(table)}`).join(', ');
   await admin.query(`drop table ${list(schema)}`);
@@ -195,16 +203,19 @@ class RebuildSource {
           // What the server has sent and we have not met is pending to us: its answer may overtake the message itself.
           this.pending = num_pending + delivered.consumer_seq - (consumer.expected - 1);
         }
-        if (this.pending === 0 && consumer.pull.buffered === 0) {
-          if (await this.#atEnd()) return [];
-          this.pending = 1;
-        }
+        if (this.pending === 0 && consumer.pull.buffered === 0) return [];
         const batch = await consumer.pull.next(5000, this.#options.signal);
         for (const { deliverySeq } of batch) {
           if (deliverySeq !== consumer.expected++) throw new PullLost('a message was lost on the way');
         }
         const last = batch.at(-1);
-        if (!last) continue;
+        if (!last) {
+          // Of a store that was damaged the server counts messages as pending that it cannot read and never gives.
+          const { bus, projection } = this.#options;
+          if ((await bus.direct.nextFromLeader(this.#stream, projection.subject, this.#last + 1)) !== null) continue;
+          this.pending = 0;
+          return [];
+        }
         this.pending = last.pending;
         this.#last = last.seq;
         return batch;
@@ -214,12 +225,6 @@ class RebuildSource {
         await sleep(100);
       }
     }
-  }
-
-  /** Told by the stream's leader: the consumer may live on a node of the cluster that lags, and be at its end long before. */
-  async #atEnd(): Promise<boolean> {
-    const { bus, projection } = this.#options;
-    return (await bus.direct.nextFromLeader(this.#stream, projection.subject, this.#last + 1)) === null;
   }
 
   async #open() {

@@ -95,20 +95,27 @@ async function past(
   { subject, since }: ReadOptions,
 ): Promise<AsyncGenerator<LogMessage>> {
   const start = await startOf(bus, stream, since);
-  const filter = narrowed(stream, subject) ?? '>';
+  await replicated(bus, stream);
   return (async function* () {
-    for (let from = start; from <= end;) {
-      for await (const message of upToItsEnd(await consumerAt(bus, stream, from, subject))) {
-        if (message.seq > end) return;
-        from = message.seq + 1;
-        if (matches(subject, message.subject)) yield toLog(stream, message);
-      }
-      // The consumer may live on a node of the cluster that lags, and be at its end before the stream is.
-      const next = await bus.direct.nextFromLeader(stream, filter, from);
-      if (next === null) return;
-      from = next.seq;
+    if (start > end) return;
+    for await (const message of upToItsEnd(await consumerAt(bus, stream, start, subject))) {
+      if (message.seq > end) return;
+      if (matches(subject, message.subject)) yield toLog(stream, message);
     }
   })();
+}
+
+const CATCH_UP_MS = 10_000;
+
+/** A consumer may live on a node of the cluster that lags, and be at its end before the stream is: waits for those that are there. */
+async function replicated(bus: Bus, stream: Stream): Promise<void> {
+  const until = Date.now() + CATCH_UP_MS;
+  for (;;) {
+    const { cluster } = await infoOf(bus, stream);
+    const behind = cluster?.replicas?.some(({ offline, current, lag }) => !offline && (!current || (lag ?? 0) > 0));
+    if (!behind || Date.now() > until) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
 }
 
 /** What a consumer has for its reader just now. */
