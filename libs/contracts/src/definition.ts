@@ -69,5 +69,11 @@ export type DefinitionEvent =
       type: 'ToolDefinitionRolledBack';
       data: Named & { definition: Definition; previous: string | null; by: string; seal?: Seal };
     }
-  /** All approvals of the backend end: `signed_baseline` brings others with it, after `start_over` what is served is approved. */
-  | { type: 'ToolBaselineRestarted'; data: { why: 'start_over' | 'signed_baseline'; by: string; seal?: Seal } };
+  /**
+   * All approvals of the backend end: `signed_baseline` brings others with it, after `start_over` what is served is approved. `until`: the
+   * newest that was known elsewhere as decided and is lost here, where a clock was ahead.
+   */
+  | {
+      type: 'ToolBaselineRestarted';
+      data: { why: 'start_over' | 'signed_baseline'; by: string; until?: string; seal?: Seal };
+    };

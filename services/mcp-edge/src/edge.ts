@@ -121,7 +121,7 @@ export class Edge {
       mode: settings.CORTEX_TOOL_INTEGRITY_MODE,
       order: settings.CORTEX_TOOL_INTEGRITY_ORDER,
       everyMs: settings.CORTEX_REFRESH_INTERVAL_MS,
-      wasKnown: async (backend) => file?.knows(backend) === true || definitions.knows(backend),
+      witness: async (backend) => [...(await definitions.testimonies(backend)), ...(file?.testimonies(backend) ?? [])],
       fault: () => file?.fault,
       changed: () => file?.save(integrity.states),
       log,

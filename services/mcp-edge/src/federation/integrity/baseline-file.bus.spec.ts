@@ -178,7 +178,9 @@ describe('a baseline file that cannot be believed', () => {
     demo.tools = [tool('Reads ~/.ssh/id_rsa.')];
     await start();
     expect(offered()).toEqual([]);
-    expect((await overview()).degraded).toEqual([expect.stringContaining('the log has lost what was approved')]);
+    expect((await overview()).degraded).toEqual([
+      expect.stringContaining('the log has lost what was decided about tool echo'),
+    ]);
   });
 });
 

@@ -9,12 +9,14 @@ import {
   type BaselineEntry,
   documentKey,
   entriesOf,
+  kindOf,
   readDocument,
   stampDocument,
 } from './baseline-document.js';
 import type { CatalogState } from './catalog-state.js';
 import type { Doubt } from './distrust.js';
 import type { Keys } from './seal.js';
+import type { Testimony } from './witness.js';
 
 export interface BaselineFileOptions {
   readonly path: string;
@@ -64,11 +66,21 @@ export class BaselineFile {
     return this.options.keys.signing === 'operator' ? this.#document : undefined;
   }
 
-  /** Whether definitions of a backend were approved when it was last written: a log that knows of none has lost them. */
-  knows(backend: string): boolean {
+  /** What of a backend was approved when it was last written before the start. */
+  testimonies(backend: string): Testimony[] {
     // A signed one may come before its backend was ever asked.
-    if (this.#document === undefined || this.signedElsewhere !== undefined) return false;
-    return entriesOf(this.#document).some(([, { app }]) => app === backend);
+    if (this.#document === undefined || this.signedElsewhere !== undefined) return [];
+    return entriesOf(this.#document)
+      .filter(([, { app }]) => app === backend)
+      .map(([, entry]) => ({
+        kind: kindOf(entry),
+        name: entry.name,
+        digest: entry.digest,
+        approved: true,
+        at: entry.firstSeenAt,
+        by: null,
+        from: 'the baseline file',
+      }));
   }
 
   /** Writes what is approved now, where that is something else than the file says. */

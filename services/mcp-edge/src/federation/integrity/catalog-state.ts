@@ -29,6 +29,8 @@ export interface Item {
   readonly past: readonly string[];
   /** `at` of the newest seal: an older one that is brought in again proves nothing. */
   readonly sealed: string;
+  /** `at` of the newest approval, whoever's clock it was; empty where there was none. */
+  readonly decided: string;
 }
 
 export interface CatalogState {
@@ -37,9 +39,15 @@ export interface CatalogState {
   readonly restarted: {
     readonly why: 'start_over' | 'signed_baseline';
     readonly seal: Seal | null;
+    readonly at: string;
+    readonly by: string;
+    /** What others know as decided up to then has ended. ISO 8601, as all times. */
+    readonly until: string;
     /** Newest `sealed` of items that it dropped, which counts for whatever comes under their names. */
     readonly dropped?: string;
   } | null;
+  /** When the first commit was made behind those that the log has lost since the approvals began; null while it is whole. */
+  readonly lost: string | null;
 }
 
 /** Makes the proof of an approval; undefined while no private key is configured. */

@@ -11,7 +11,8 @@ export type CatalogCommand =
   /** Without a digest the one that is held. */
   | { type: 'Acknowledge'; kind: ItemKind; name: string; digest?: string; by: string; sign?: Sign }
   | { type: 'RollBack'; kind: ItemKind; name: string; definition: Definition; by: string; sign?: Sign }
-  | { type: 'Restart'; why: 'start_over' | 'signed_baseline'; by: string; seal?: Seal }
+  /** `until`: the newest that others know as decided, where that is later than now. */
+  | { type: 'Restart'; why: 'start_over' | 'signed_baseline'; by: string; until?: string; seal?: Seal }
   /** Approvals of a signed baseline, each with the proof that it brought. */
   | {
       type: 'Adopt';
@@ -25,7 +26,8 @@ export const MAX_GONE = 250;
 /** What one backend declared and what of it was approved. Source: gateway, section 17. */
 export const catalog = defineDecider<CatalogCommand, DefinitionEvent, CatalogState>({
   subject: 'mcp-edge.catalog',
-  initial: { items: {}, restarted: null },
+  initial: { items: {}, restarted: null, lost: null },
+  snapshotVersion: 2,
   // A definition is compared word by word: nothing may be taken out of it.
   documents: ['definition', 'effective', 'name'],
   decide(command, { items }) {
@@ -80,8 +82,8 @@ export const catalog = defineDecider<CatalogCommand, DefinitionEvent, CatalogSta
         ];
       }
       case 'Restart': {
-        const { why, by, seal } = command;
-        return [{ type: 'ToolBaselineRestarted', data: { why, by, ...(seal && { seal }) } }];
+        const { why, by, until, seal } = command;
+        return [{ type: 'ToolBaselineRestarted', data: { why, by, ...(until && { until }), ...(seal && { seal }) } }];
       }
       case 'Adopt':
         return command.entries.flatMap(({ kind, name, definition, seal }) => {
@@ -92,8 +94,9 @@ export const catalog = defineDecider<CatalogCommand, DefinitionEvent, CatalogSta
         });
     }
   },
-  evolve(state, { type, data, at, actor }) {
-    if (type === 'ToolBaselineRestarted') return restarted(state, data);
+  evolve(before, { type, data, at, actor, gap }) {
+    if (type === 'ToolBaselineRestarted') return restarted(before, data, at);
+    const state = gap && before.lost === null ? { ...before, lost: at } : before;
     const key = keyOf(data);
     const item = state.items[key] ?? fresh(data.kind, data.name, state.restarted?.dropped);
     const put = (change: Partial<Item>): CatalogState => {
@@ -109,6 +112,7 @@ export const catalog = defineDecider<CatalogCommand, DefinitionEvent, CatalogSta
         ? [...item.past.filter((old) => old !== item.approved?.digest), item.approved.digest]
         : item.past,
       sealed: seal && seal.at > item.sealed ? seal.at : item.sealed,
+      decided: later(at, item.decided),
     });
     switch (type) {
       case 'ToolDefinitionAdded':
@@ -177,14 +181,20 @@ const fresh = (kind: ItemKind, name: string, sealed = ''): Item => ({
   pinned: false,
   past: [],
   sealed,
+  decided: '',
 });
+
+const later = (a: string, b: string): string => (a > b ? a : b);
 
 function restarted(
   { items, restarted: before }: CatalogState,
-  { why, seal }: { why: 'start_over' | 'signed_baseline'; seal?: Seal },
+  { why, by, seal, until: given = '' }: Extract<DefinitionEvent, { type: 'ToolBaselineRestarted' }>['data'],
+  at: string,
 ): CatalogState {
   const kept: [string, Item][] = [];
   let dropped = before?.dropped ?? '';
+  // Clocks of two replicas differ: what was decided before may bear a later time.
+  const until = Object.values(items).reduce((max, { decided }) => later(max, decided), later(at, given));
   for (const [key, item] of Object.entries(items))
     // What was approved under another key, or none, proves nothing any more; the next review says what becomes of each item.
     if (item.listed) kept.push([key, { ...item, approved: null, seen: null, held: null, pinned: false, past: [] }]);
@@ -192,6 +202,8 @@ function restarted(
     else if (item.sealed > dropped) dropped = item.sealed;
   return {
     items: Object.fromEntries(kept),
-    restarted: { why, seal: seal ?? null, ...(dropped !== '' && { dropped }) },
+    restarted: { why, seal: seal ?? null, at, by, until, ...(dropped !== '' && { dropped }) },
+    // Whatever was lost has ended as well.
+    lost: null,
   };
 }

@@ -5,6 +5,7 @@ import { tenantDb, waitFor } from '@cortex/eventstore';
 import type { Pool } from '@cortex/eventstore/pool';
 import type { EdgeDb } from '../../projections/tables.js';
 import { definitions } from '../../projections/definitions.projection.js';
+import type { Testimony } from './witness.js';
 
 /** One definition that an item had. */
 export interface KnownDefinition {
@@ -48,15 +49,27 @@ export class DefinitionStore {
       .execute();
   }
 
-  /** Whether anything of a backend was ever seen here. */
-  async knows(backend: string): Promise<boolean> {
-    const row = await this.#db()
+  /** Of every item of a backend its newest approval, or where it has none the newest of what was seen. */
+  async testimonies(backend: string): Promise<Testimony[]> {
+    const rows = await this.#db()
       .selectFrom('definitions')
-      .select('backend')
+      .distinctOn(['kind', 'original'])
+      .select(['kind', 'original', 'digest', 'first_seen_at', 'approved_at', 'approved_by'])
       .where('backend', '=', backend)
-      .limit(1)
-      .executeTakeFirst();
-    return row !== undefined;
+      .orderBy('kind')
+      .orderBy('original')
+      .orderBy('approved_at', (order) => order.desc().nullsLast())
+      .orderBy('first_seen_at', 'desc')
+      .execute();
+    return rows.map(({ kind, original: name, digest, first_seen_at, approved_at, approved_by: by }) => ({
+      kind,
+      name,
+      digest,
+      approved: approved_at !== null,
+      at: (approved_at ?? first_seen_at).toISOString(),
+      by,
+      from: 'the database',
+    }));
   }
 
   #db() {

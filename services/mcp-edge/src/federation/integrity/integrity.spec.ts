@@ -22,7 +22,7 @@ function crowded(): CatalogState {
   const data = { kind: 'tool', name: 'gone', definition: item.definition, approved: true, returned: false } as const;
   const one = evolve(catalog.initial, { type: 'ToolDefinitionAdded', data, ...META }).items['tool/gone']!;
   const items = Array.from({ length: MAX_ITEMS }, (_, n) => ({ ...one, name: `gone${n}`, listed: false }));
-  return { items: Object.fromEntries(items.map((gone) => [keyOf(gone), gone])), restarted: null };
+  return { items: Object.fromEntries(items.map((gone) => [keyOf(gone), gone])), restarted: null, lost: null };
 }
 
 describe('new names of a backend that has declared too many (T33)', () => {
@@ -40,7 +40,7 @@ describe('new names of a backend that has declared too many (T33)', () => {
       mode: 'block',
       order: 'report',
       everyMs: 60_000,
-      wasKnown: () => Promise.resolve(false),
+      witness: () => Promise.resolve([]),
       fault: () => undefined,
       changed: () => undefined,
       log,

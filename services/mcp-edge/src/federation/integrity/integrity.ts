@@ -14,6 +14,7 @@ import { Pace } from './pace.js';
 import { distrust, type Keys, restartSeal, sealOf, type Signing } from './seal.js';
 import { isSame, offered, withheldAll } from './serve.js';
 import { lineOf } from './told.js';
+import { heard, lossOf, newestOf, type Witness } from './witness.js';
 
 export interface IntegrityOptions {
   readonly store: Pick<EventStore, 'load' | 'execute'>;
@@ -22,8 +23,8 @@ export interface IntegrityOptions {
   readonly order: Policy['order'];
   /** How often backends are asked by themselves, in milliseconds. */
   readonly everyMs: number;
-  /** Whether definitions of a backend are known from a log that may since have lost them. */
-  readonly wasKnown: (backend: string) => Promise<boolean>;
+  /** What beside the log knows of a backend: asked once after a start, and whenever the log has less than it had. */
+  readonly witness: Witness;
   /** Why no approval can be believed, wherever it stands; undefined when nothing speaks against them. */
   readonly fault: () => Doubt | undefined;
   /** What is approved is something else now. */
@@ -55,6 +56,8 @@ type Adopted = Extract<CatalogCommand, { type: 'Adopt' }>['entries'];
 /** What of the definitions of one backend is known here. */
 interface Known {
   state: CatalogState;
+  /** Of the newest commit in a log that the witness had nothing to add to; undefined before. */
+  seq: number | undefined;
   /** Why its approvals cannot be believed; nothing of it is offered then, and nothing is written. */
   degraded: string | undefined;
   declared: Declared | undefined;
@@ -176,17 +179,22 @@ export class Integrity {
 
   /** The newest approvals of a backend. Errors: `unavailable`; `Distrust` when they cannot be believed. */
   async load(backend: string): Promise<CatalogState> {
-    const { store, keys, wasKnown, fault } = this.options;
+    const { store, keys, witness, fault } = this.options;
+    const known = this.#of(backend);
+    // Before the log, so that this has whatever the witness has. What is folded on from there can lose nothing unseen.
+    const testimonies = known.seq === undefined ? await heard(witness, backend) : undefined;
     const { state, seq, unknown } = await store.load(catalog, null, backend);
+    if (testimonies === undefined && (state.lost !== null || seq < (known.seq ?? 0))) {
+      known.seq = undefined;
+      return this.load(backend);
+    }
     const broken = fault();
     if (broken !== undefined) throw new Distrust(broken.why, broken.fix, state);
     if (unknown !== undefined)
       throw new Distrust(`${unknown.type} was written by a newer release`, 'upgrade this one', state);
-    const fix = `restore the log, or ${ANEW[keys.signing](backend)}`;
-    if (seq === 0 && (await wasKnown(backend))) throw new Distrust('the log has lost what was approved', fix, state);
-    const why = distrust(backend, state, keys);
-    if (why !== undefined) throw new Distrust(why, fix, state);
-    const known = this.#of(backend);
+    const why = (testimonies && lossOf(state, testimonies)) ?? distrust(backend, state, keys);
+    if (why !== undefined) throw new Distrust(why, `restore the log, or ${ANEW[keys.signing](backend)}`, state);
+    known.seq = seq;
     const changed = known.state !== state;
     known.state = state;
     if (changed && this.degraded.size === 0) this.options.changed();
@@ -215,7 +223,7 @@ export class Integrity {
   }
 
   /** Ends all approvals of a backend; what it serves at the next review is approved. */
-  startOver(backend: string, by: string): Promise<unknown> {
+  startOver(backend: string, by: string): Promise<void> {
     return this.#restart(backend, 'start_over', by);
   }
 
@@ -228,10 +236,13 @@ export class Integrity {
       if (part.length > 0) await this.execute(backend, { type: 'Adopt', entries: part, by });
   }
 
-  #restart(backend: string, why: 'start_over' | 'signed_baseline', by: string): Promise<unknown> {
+  async #restart(backend: string, why: 'start_over' | 'signed_baseline', by: string): Promise<void> {
     const { privateKey } = this.options.keys;
-    const seal = privateKey && restartSeal(privateKey, backend, new Date().toISOString());
-    return this.execute(backend, { type: 'Restart', why, by, ...(seal && { seal }) });
+    const now = new Date().toISOString();
+    // By a clock that was ahead it would count as decided after this.
+    const until = newestOf(await heard(this.options.witness, backend));
+    const seal = privateKey && restartSeal(privateKey, backend, now);
+    await this.execute(backend, { type: 'Restart', why, by, ...(until > now && { until }), ...(seal && { seal }) });
   }
 
   async #recorded(backend: string, observed: readonly Observed[], declared: Declared): Promise<CatalogState> {
@@ -346,6 +357,7 @@ export class Integrity {
   #of(backend: string): Known {
     const known = this.#known.get(backend) ?? {
       state: catalog.initial,
+      seq: undefined,
       degraded: undefined,
       declared: undefined,
       reviewed: undefined,
