@@ -38,6 +38,14 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{/* The servers of the cluster and the password by which they know each other: a route passes by every permission. (root, password) */}}
+{{- define "cortex.natsRoutes" -}}
+{{- $full := include "cortex.fullname" .root -}}
+{{- $password := .password -}}
+authorization { user: "route", password: "{{ $password }}", timeout: 5 }
+routes: [{{ range $i := until (int .root.Values.nats.replicas) }}{{ if $i }}, {{ end }}"nats://route:{{ $password }}@{{ $full }}-nats-{{ $i }}.{{ $full }}-nats-peers:6222"{{ end }}]
+{{ end -}}
+
 {{- define "cortex.databaseUrl" -}}
 {{- if .Values.postgres.enabled -}}postgres://{{ include "cortex.fullname" . }}-postgres:5432/cortex{{- else -}}
 {{- $url := required "postgres.url is missing; set it, or postgres.enabled" .Values.postgres.url -}}

@@ -75,6 +75,16 @@ const comparable = (text: string): string =>
       expect(createPrivateKey(of(reader)[key]!).asymmetricKeyType).toBe('ed25519');
   });
 
+  it('lets no server into the cluster of the bus without a password, since a route passes by every permission', () => {
+    const { text } = render(given('default'));
+    expect(text).toMatch(/cluster \{[^}]*include "\.\.\/\.\.\/run\/cortex\/secrets\/routes\.conf"\s*\}/);
+    const routes = secretsOf(text).get('cortex-nats')!['routes.conf']!;
+    const password = /^authorization \{ user: "route", password: "(\w{43})"/.exec(routes)?.[1];
+    expect(routes.match(/nats:\/\/[^"]+/g)).toEqual(
+      [0, 1, 2].map((n) => `nats://route:${password}@cortex-nats-${n}.cortex-nats-peers:6222`),
+    );
+  });
+
   it('says what is missing instead of installing something that cannot start', () => {
     expect(render().error).toContain('canonicalUri');
   });
