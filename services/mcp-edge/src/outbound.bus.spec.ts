@@ -68,7 +68,7 @@ describe('a redirect', () => {
     status = code;
     const before = turns.seen.length;
     const token = await edge.issuer.token(edge.url, { iss: turns.url, sub: `by-${code}` });
-    expect((await edge.call('whoami', {}, { token })).status).toBe(401);
+    expect((await edge.call('whoami', {}, { token })).status).toBe(503);
     expect((await fetch(`${edge.origin}/.well-known/oauth-authorization-server`)).status).toBe(503);
     expect(turns.seen.length).toBeGreaterThan(before);
     expect(trap.seen).toEqual([]);

@@ -55,6 +55,13 @@ export const ALERTS: readonly Alert[] = [
     says: '{{ $labels.projection }} of {{ $labels.service }} does not keep up with the log.',
   },
   {
+    name: 'ViewLacksEvents',
+    query: 'sum by (service, projection) (increase(cortex_projection_skipped[1h])) > 0',
+    lasts: '0m',
+    severity: 'ticket',
+    says: '{{ $labels.projection }} of {{ $labels.service }} went on without messages that it cannot read.',
+  },
+  {
     name: 'ConsumerIsStuck',
     query:
       'max by (stream, consumer) (cortex_jetstream_ack_pending) > 0 and max by (stream, consumer) (delta(cortex_jetstream_pending[10m])) > 0',

@@ -50,7 +50,8 @@ export const DASHBOARDS: readonly Dashboard[] = [
         unit: 'percentunit',
         queries: [
           [
-            `sum by (service) (rate(cortex_calls_total{outcome!="ok"}${RATE})) / sum by (service) (rate(cortex_calls_total${RATE}))`,
+            // Zero, rather than nothing, where no call failed yet.
+            `(sum by (service) (rate(cortex_calls_total{outcome!="ok"}${RATE})) or 0 * sum by (service) (rate(cortex_calls_total${RATE}))) / sum by (service) (rate(cortex_calls_total${RATE}))`,
             '{{service}}',
           ],
         ],
