@@ -41,6 +41,27 @@ describe('a session', () => {
     expect(await store().get(who('alice'), id)).toBeNull(),
   );
 
+  it('keeps every subscription of those that come side by side, at one replica or at several', async () => {
+    const id = await idOf('carol');
+    const uris = Array.from({ length: 6 }, (_, n) => `docs://${n}`);
+    const stores = [store(), store()];
+    await Promise.all(uris.map((uri, n) => stores[n % 2]!.subscribe(who('carol'), id, uri, true)));
+    const kept = (await store().get(who('carol'), id))?.subscriptions ?? [];
+    expect([...kept].toSorted()).toEqual(uris);
+  });
+
+  it('that is deleted while it is changed does not come back', async () => {
+    const ids = await Promise.all(Array.from({ length: 8 }, () => idOf('dave')));
+    for (const id of ids) {
+      const [deleted] = await Promise.all([
+        store().delete(who('dave'), id),
+        store().setLogLevel(who('dave'), id, 'debug'),
+        store().subscribe(who('dave'), id, 'docs://1', true),
+      ]);
+      expect([deleted, await store().get(who('dave'), id)]).toEqual([true, null]);
+    }
+  });
+
   it('ends by its deletion, once', async () => {
     const id = await idOf('alice');
     expect(await store().delete(who('alice'), id)).toBe(true);

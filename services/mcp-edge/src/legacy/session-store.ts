@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Bus, KvBucket } from '@cortex/bus';
+import type { Bus, KvBucket, KvEntry } from '@cortex/bus';
 import { BUCKETS, isCortexError } from '@cortex/contracts';
 import type { CallerContext, LegacyRevision } from '../seams.js';
 import type { Json } from './message.js';
@@ -70,18 +70,16 @@ export class SessionStore {
   }
 
   async setLogLevel(caller: CallerContext, id: string, log_level: string): Promise<void> {
-    const read = await this.#read(caller, id);
-    if (read) await this.#kv.put(keyOf(caller, id), JSON.stringify({ ...read.record, log_level }));
+    await this.#change(caller, id, (record) => ({ ...record, log_level }));
   }
 
   /** The URIs of the session afterwards. */
   async subscribe(caller: CallerContext, id: string, uri: string, wanted: boolean): Promise<readonly string[]> {
-    const read = await this.#read(caller, id);
-    if (!read) return [];
-    const others = (read.record.subscriptions ?? []).filter((one) => one !== uri);
-    const subscriptions = wanted ? [...others, uri].slice(-MAX_SUBSCRIPTIONS) : others;
-    await this.#kv.put(keyOf(caller, id), JSON.stringify({ ...read.record, subscriptions }));
-    return subscriptions;
+    const changed = await this.#change(caller, id, (record) => {
+      const others = (record.subscriptions ?? []).filter((one) => one !== uri);
+      return { ...record, subscriptions: wanted ? [...others, uri].slice(-MAX_SUBSCRIPTIONS) : others };
+    });
+    return changed?.subscriptions ?? [];
   }
 
   /** False for an id that is unknown, expired or another caller's. */
@@ -92,21 +90,37 @@ export class SessionStore {
     return true;
   }
 
-  async #read(caller: CallerContext, id: string): Promise<{ record: SessionRecord } | null> {
+  /** Only by the revision that was read: a change that another request makes meanwhile is not undone, and what it deleted stays deleted. */
+  #change(
+    caller: CallerContext,
+    id: string,
+    change: (record: SessionRecord) => SessionRecord,
+  ): Promise<SessionRecord | undefined> {
+    return untilAlone(async () => {
+      const read = await this.#read(caller, id);
+      if (read === null) return undefined;
+      const record = change(read.record);
+      await this.#kv.update(keyOf(caller, id), JSON.stringify(record), read.revision);
+      return record;
+    });
+  }
+
+  async #read(caller: CallerContext, id: string): Promise<{ record: SessionRecord; revision: number } | null> {
     if (!UUID.test(id)) return null;
     const key = keyOf(caller, id);
     // A replica of the bucket may lag behind the answer that told the client its session: ask the leader before a no.
     const entry = (await this.#kv.get(key)) ?? (await this.#fromLeader(key));
-    const record = entry?.json<SessionRecord>();
-    const young = record && Date.parse(record.created_at) + LIFE_MS > this.now();
-    return young && record.offered === this.offered ? { record } : null;
+    if (entry === null) return null;
+    const record = entry.json<SessionRecord>();
+    const young = Date.parse(record.created_at) + LIFE_MS > this.now();
+    return young && record.offered === this.offered ? { record, revision: entry.revision } : null;
   }
 
-  async #fromLeader(key: string) {
+  async #fromLeader(key: string): Promise<Pick<KvEntry, 'json' | 'revision'> | null> {
     const { name } = BUCKETS.mcpSessions;
     const message = await this.bus.direct.lastFromLeader(`KV_${name}`, `$KV.${name}.${key}`);
     if (message === null || message.data.length === 0) return null;
-    return { json: <T>() => JSON.parse(Buffer.from(message.data).toString()) as T };
+    return { revision: message.seq, json: <T>() => JSON.parse(Buffer.from(message.data).toString()) as T };
   }
 
   /** One change of a caller's index after the other here; another replica's is met by the revision. */
@@ -120,23 +134,29 @@ export class SessionStore {
     });
   }
 
-  async #tryIndex(caller: CallerContext, change: (index: Index) => Index): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
+  #tryIndex(caller: CallerContext, change: (index: Index) => Index): Promise<void> {
+    return untilAlone(async () => {
       const entry = await this.#kv.get(indexKey(caller));
       const oldest = this.now() - LIFE_MS;
       const living = (entry?.json<Index>() ?? []).filter(({ created_at }) => Date.parse(created_at) > oldest);
       const index = change(living);
       const tooMany = index.splice(0, Math.max(0, index.length - MAX_PER_CALLER));
-      try {
-        const text = JSON.stringify(index);
-        if (entry) await this.#kv.update(indexKey(caller), text, entry.revision);
-        else await this.#kv.create(indexKey(caller), text);
-        await Promise.all(tooMany.map(({ id }) => this.#kv.delete(keyOf(caller, id))));
-        return;
-      } catch (error) {
-        if (!isCortexError(error) || error.kind !== 'conflict' || attempt === ATTEMPTS) throw error;
-        await sleep(Math.random() * 20 * attempt);
-      }
+      const text = JSON.stringify(index);
+      if (entry) await this.#kv.update(indexKey(caller), text, entry.revision);
+      else await this.#kv.create(indexKey(caller), text);
+      await Promise.all(tooMany.map(({ id }) => this.#kv.delete(keyOf(caller, id))));
+    });
+  }
+}
+
+/** Reads and writes again while somebody else writes in between. */
+async function untilAlone<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isCortexError(error) || error.kind !== 'conflict' || attempt === ATTEMPTS) throw error;
+      await sleep(Math.random() * 20 * attempt);
     }
   }
 }
