@@ -63,6 +63,9 @@ export async function askService(bus: Bus, ctx: CallContext, tool: EdgeTool, mor
   }
 }
 
+/** Of what `askService` throws: the try came to nobody. */
+export const isNotSent = (error: unknown): boolean => isCortexError(error) && error.details?.['outcome'] === 'not_sent';
+
 const hasNobody = (error: unknown): boolean => isCortexError(error) && error.details?.['no_responder'] === true;
 
 /** Tells whoever works on the call that nobody waits for it any more. */
@@ -138,6 +141,7 @@ function translated(error: unknown, tool: EdgeTool): unknown {
       undefined,
       `${name} cannot run now, its service ${service} is away and nothing was changed`,
       'try again in a moment',
+      { details: { outcome: 'not_sent' } },
     );
   if (error.kind === 'deadline_exceeded')
     return deadlineExceeded(

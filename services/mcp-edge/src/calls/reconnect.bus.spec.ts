@@ -58,34 +58,62 @@ it('no read and no call with a key is refused while passwords of the bus change 
   expect(refused).toEqual([]);
 });
 
-it('of two calls at a replica that died the read is asked again of another one, the write is not', async () => {
-  const replica = await edge.nats.busAs('ticket');
+/** A replica of the service that takes calls and answers none. */
+async function silentReplica() {
+  const bus = await edge.nats.busAs('ticket');
   const taken: string[] = [];
-  replica.subscribe('cortex.tool.ticket.*', (message) => void taken.push(message.subject), { queue: 'ticket' });
-  await replica.kv(BUCKETS.nodes.name).put('ticket.dying', '{}');
+  bus.subscribe('cortex.tool.ticket.*', ({ subject }) => void taken.push(subject), { queue: 'ticket' });
+  return {
+    bus,
+    took: (tool: string): number => taken.filter((subject) => subject.endsWith(`.${tool}`)).length,
+    /** Calls until one of them has come here. */
+    async untilTaken(tool: string, call: (n: number) => Promise<Answer>): Promise<Promise<Answer>[]> {
+      const calls: Promise<Answer>[] = [];
+      await eventually(() => {
+        const made = call(calls.length);
+        made.catch(() => undefined); // of one that is given up at the end
+        calls.push(made);
+        return this.took(tool) > 0;
+      });
+      return calls;
+    },
+  };
+}
+
+const keyed = (name: string) => ({ meta: { 'cortex/idempotencyKey': name } });
+
+it('of two calls at a replica that died the read is asked again of another one, the write is not, with its key neither', async () => {
+  const replica = await silentReplica();
+  await replica.bus.kv(BUCKETS.nodes.name).put('ticket.dying', '{}');
   await eventually(() => edge.edge.catalog.instances.lives('ticket.dying'));
   const gone = new AbortController();
+  const writes = await replica.untilTaken('sample_slow', (n) =>
+    edge.call('sample_slow', { ms: 1 }, { signal: gone.signal, ...keyed(`dying ${n}`) }),
+  );
   let answered = 0;
-  const untilTaken = async <T>(tool: string, call: () => Promise<T>): Promise<Promise<T>[]> => {
-    const calls: Promise<T>[] = [];
-    await eventually(() => {
-      calls.push(call());
-      return taken.includes(`cortex.tool.ticket.${tool}`);
-    });
-    return calls;
-  };
-  const writes = await untilTaken('sample_slow', () => {
-    const call = edge.call('sample_slow', { ms: 1 }, { signal: gone.signal });
-    void call.then(
+  for (const write of writes)
+    void write.then(
       () => answered++,
       () => undefined,
     );
-    return call;
-  });
-  const reads = await untilTaken('sample_echo', () => edge.call('sample_echo', { text: 'again' }));
-  await replica.close();
+  const reads = await replica.untilTaken('sample_echo', () => edge.call('sample_echo', { text: 'again' }));
+  await replica.bus.close();
   expect((await Promise.all(reads)).map(fault)).toEqual(reads.map(() => undefined));
-  const lost = taken.filter((subject) => subject.endsWith('sample_slow')).length;
-  expect([lost > 0, answered]).toEqual([true, writes.length - lost]);
+  const lost = replica.took('sample_slow');
+  await eventually(() => answered === writes.length - lost);
+  expect(edge.edge.catalog.instances.lives('ticket.dying')).toBe(false);
   gone.abort();
+});
+
+it('a call whose second try comes to nobody says what is known of the first: nothing', async () => {
+  const replica = await silentReplica();
+  const calls = await replica.untilTaken('sample_slow', (n) => edge.call('sample_slow', { ms: 1 }, keyed(`away ${n}`)));
+  // No service comes back by a password that nobody told it.
+  const before = lost();
+  await edge.nats.changePassword('ticket', 'told nobody');
+  await eventually(() => lost() > before);
+  await rotate('mcp-edge');
+  const faults = (await Promise.all(calls)).map(fault).filter((text) => text !== undefined);
+  expect(faults).toEqual(faults.map(() => expect.stringContaining('whether it took effect is unknown')));
+  expect(faults).toHaveLength(replica.took('sample_slow'));
 });

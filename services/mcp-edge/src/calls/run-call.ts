@@ -16,7 +16,7 @@ import {
   type RunCall,
 } from '../seams.js';
 import { beginCall, type CallContext, type Refusal } from './call-context.js';
-import { askService, type Delivered, type Reply, sendCancel } from './dispatch.js';
+import { askService, type Delivered, isNotSent, type Reply, sendCancel } from './dispatch.js';
 import { GATES, type GateWorld } from './gates.js';
 import type { Idempotency } from './idempotency.js';
 import type { KeptMedia } from './kept-media.js';
@@ -161,20 +161,23 @@ export class CallPipeline {
   }
 
   /**
-   * The answer to one try. What changes nothing, or is known again by its key, is sent a second time within its deadline when it was lost:
-   * with our connection, or perhaps with an instance that died.
+   * The answer to one try. What changes nothing, or is known again by its key, is sent a second time within its deadline when it was lost.
+   * When one of several instances dies only what changes nothing is: a write may be at work at another one, and what that answers counts.
    */
   async #answered(ctx: CallContext, tool: EdgeTool, resume: boolean): Promise<Reply> {
     const { cancel, meta } = ctx.input;
     const own = tool.local === undefined && tool.federated === undefined;
-    const twice = own && (tool.announced.tier === 'read' || meta.idempotency_key !== undefined);
+    const reads = own && tool.announced.tier === 'read';
+    const twice = reads || (own && meta.idempotency_key !== undefined);
     const began = performance.now();
     try {
-      return await this.#whileWanted(tool, cancel, this.#ask(ctx, tool, resume), twice);
+      return await this.#whileWanted(tool, cancel, this.#ask(ctx, tool, resume), reads);
     } catch (error) {
       const left = Math.round(tool.announced.deadline_ms - (performance.now() - began));
       if (!twice || left <= 0 || cancel.cancelled || !isCutOff(error)) throw error;
-      return await this.#whileWanted(tool, cancel, this.#ask(ctx, tool, resume, left));
+      const again = this.#whileWanted(tool, cancel, this.#ask(ctx, tool, resume, left));
+      // That the second came to nobody says nothing of the first.
+      return await again.catch((failure: unknown) => Promise.reject(isNotSent(failure) ? error : failure));
     }
   }
 
