@@ -15,10 +15,8 @@ export interface Fault {
 /** How long a process is stopped, a host cut off and a stream full; the second in the short form. */
 export const HOLD_MS = { long: 20_000, short: 5_000 } as const;
 const DOWN_MS = 2_000;
-/** More than arrives while the limit is being set. */
-const ROOM_BYTES = 1024 * 1024;
-/** Less than this is no room for a record. */
-const LAST_BYTES = 4 * 1024;
+/** More than arrive while the limit is being set. */
+const ROOM = 1_000;
 const FILL_MS = 60_000;
 
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -67,20 +65,22 @@ const full = (stream: string, short?: true): Fault => ({
       await fill(fleet, stream);
       await wait(holdMs);
     } finally {
-      await withStream(fleet, stream, (jsm) => jsm.streams.update(stream, { max_bytes: -1 }));
+      await withStream(fleet, stream, (jsm) => jsm.streams.update(stream, { max_msgs: -1 }));
     }
   },
 });
 
-/** Leaves so much room, and waits until callers have filled it; goes on when they have not in a minute. */
+/**
+ * Leaves room for so many messages, and waits until callers have filled it; goes on when they have not in a minute. A limit of bytes would
+ * do no good: a server of 2.9 weighs a new message without its frame, and where only that is too much it makes room by dropping the oldest.
+ */
 const fill = (fleet: Fleet, stream: string): Promise<void> =>
   withStream(fleet, stream, async (jsm) => {
-    const bytes = async (): Promise<number> => (await jsm.streams.info(stream)).state.bytes;
-    // Never below what is there, which the server would make room for by deleting the oldest.
-    const max_bytes = (await bytes()) + ROOM_BYTES;
-    await jsm.streams.update(stream, { max_bytes });
+    const held = async (): Promise<number> => (await jsm.streams.info(stream)).state.messages;
+    const max_msgs = (await held()) + ROOM;
+    await jsm.streams.update(stream, { max_msgs });
     const until = performance.now() + FILL_MS;
-    while ((await bytes()) < max_bytes - LAST_BYTES && performance.now() < until) await wait(200);
+    while ((await held()) < max_msgs && performance.now() < until) await wait(200);
   });
 
 const withStream = async (fleet: Fleet, stream: string, work: (jsm: JetStreamManager) => Promise<unknown>) => {
