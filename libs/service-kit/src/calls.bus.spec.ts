@@ -14,7 +14,6 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
-import { defineCommand, defineQuery } from './endpoint.js';
 import { runTool } from './runner.js';
 import { BUS, CONFIG, defineService } from './service.js';
 import { defineTool, result } from './tool.js';
@@ -134,28 +133,12 @@ const newThing = defineTool({
     return { id, commits: [first.seq, second.seq] };
   },
 });
-const devices = defineQuery({
-  name: 'devices',
-  input: z.object({ n: z.number() }),
-  handle: ({ n }) => ({ devices: 'x'.repeat(n) }),
-});
-const addDevice = defineCommand({
-  name: 'add_device',
-  input: z.object({ device: z.string() }),
-  async handle({ device }, ctx) {
-    const { state } = await ctx.load(counter, device, { workspace: null });
-    return { device, status: state.status };
-  },
-});
 
-/** In the place of remote-ops, of which the access table permits a query and a command to somebody else. */
 const kitService = defineService({
   name: 'remote-ops',
   config: z.object({ GREETING: z.string() }),
   providers: [Adapter],
   tools: [verbose, injected, echo, hang, deaf, broken, liar, rich, later, inSession, asks],
-  queries: [devices],
-  commands: [addDevice],
 });
 const counting = defineService({
   name: 'ticket',
@@ -257,6 +240,24 @@ describe('a tool call', () => {
       reason: 'workspace_required',
       message: 'workspace_id is missing; name a workspace',
     });
+  });
+
+  it('tells what a person is to approve', async () => {
+    const edge = await app.nats.busAs('mcp-edge');
+    const request = {
+      v: 1,
+      call_id: 'x',
+      workspace_id: null,
+      principal: { type: 'user', id: 'p', roles: [] },
+      scope: {},
+      args: { what: 'it' },
+      deadline_ms: 5000,
+      tool: 'asks',
+    };
+    const reply = await edge.request('cortex.query.remote-ops.approval_payload', JSON.stringify(request), {
+      timeoutMs: 5000,
+    });
+    expect(reply.json()).toEqual({ ok: true, data: { title: 'Do it?', detail: 'it' } });
   });
 
   it('of a tool that this release does not have is told so', async () => {
@@ -381,55 +382,5 @@ describe('a commit', () => {
     for (const counter_id of ['a.b', '*', '>', 'a b', 'a\r\nPUB x 0', '']) {
       await expect(counts.call(counterIncrement, { counter_id })).rejects.toMatchObject({ kind: 'invalid_argument' });
     }
-  });
-});
-
-describe('queries and commands', () => {
-  it('are answered by one JSON, by reference when it is large', async () => {
-    expect(await app.ask('query', 'devices', { n: 3 })).toEqual({ devices: 'xxx' });
-    expect(await app.ask('query', 'devices', { n: 700_000 })).toEqual({ devices: 'x'.repeat(700_000) });
-    await expect(app.ask('query', 'devices', { m: 3 })).rejects.toMatchObject({ reason: 'unknown_argument' });
-  });
-
-  it('run a command of the operator', async () => {
-    expect(await app.ask('cmd', 'add_device', { device: 'd1' })).toEqual({ device: 'd1', status: 'none' });
-  });
-
-  it('of a name that this release does not have are told so', async () => {
-    await expect(app.ask('cmd', 'revoke_device', {})).rejects.toMatchObject({ kind: 'not_found' });
-  });
-
-  it('tell what a person is to approve', async () => {
-    const edge = await app.nats.busAs('mcp-edge');
-    const request = {
-      v: 1,
-      call_id: 'x',
-      workspace_id: null,
-      principal: { type: 'user', id: 'p', roles: [] },
-      scope: {},
-      args: { what: 'it' },
-      deadline_ms: 5000,
-      tool: 'asks',
-    };
-    const reply = await edge.request('cortex.query.remote-ops.approval_payload', JSON.stringify(request), {
-      timeoutMs: 5000,
-    });
-    expect(reply.json()).toEqual({ ok: true, data: { title: 'Do it?', detail: 'it' } });
-  });
-});
-
-describe('the bus', () => {
-  it('T81 drops a message whose answer goes to somebody who may not call, and counts it', async () => {
-    const provision = await app.nats.busAs('provision');
-    const replies: string[] = [];
-    provision.subscribe('_INBOX_review.x', (message) => replies.push(message.string()));
-    provision.publish('cortex.tool.remote-ops.echo', '{}', { reply: '_INBOX_review.x' });
-    provision.publish('cortex.tool.remote-ops.echo', '{}');
-    provision.publish('cortex.query.remote-ops.devices', '{}', { reply: 'cortex.evt.ticket.w1.counter.c1' });
-    await eventually(async () =>
-      (await app.host.metrics.text()).includes('cortex_messages_dropped_total{service="remote-ops"} 3'),
-    );
-    expect(replies).toEqual([]);
-    expect(app.log.filter((line) => line.includes('may not send it'))).toHaveLength(1);
   });
 });

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import { request } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { EventStore } from '@cortex/eventstore';
@@ -66,28 +65,6 @@ const eventsOf = async (name: string): Promise<{ type: string; data: Record<stri
     seq = message.seq + 1;
   }
 };
-
-describe('the upgrade', () => {
-  it('needs the token', async () => {
-    await expect(dial({ 'x-cortex-token': 'wrong' })).rejects.toThrow('HTTP 401');
-    await expect(RawDevice.dial(fleet.port, {})).rejects.toThrow('HTTP 401');
-  });
-  it('is refused to a page in a browser, whatever its origin', async () => {
-    for (const origin of ['https://example.org', `http://127.0.0.1:${fleet.port}`, 'null']) {
-      await expect(dial({ origin })).rejects.toThrow('HTTP 403');
-    }
-  });
-  it('is refused under a foreign host name', async () =>
-    await expect(dial({ host: 'evil.example:3002' })).rejects.toThrow('HTTP 403'));
-  it('is there under any path that a proxy may keep, and only as an upgrade', async () => {
-    await (await dial({}, '/devices'))[Symbol.asyncDispose]();
-    await expect(dial({}, '/reverse?stream=0123')).rejects.toThrow('HTTP 404');
-    const status = await new Promise((resolve) =>
-      request({ port: fleet.port, host: '127.0.0.1' }, (response) => resolve(response.resume().statusCode)).end(),
-    );
-    expect(status).toBe(426);
-  });
-});
 
 describe('the handshake', () => {
   const closing = async (frame: unknown): Promise<number> => {
