@@ -275,7 +275,7 @@ export const DASHBOARDS: readonly Dashboard[] = [
       },
       {
         title: 'Spending of the last 24 hours',
-        says: 'US dollars, by how they are paid: api by use, plan by a subscription. cost_query has the exact sums.',
+        says: 'US dollars, by how they are paid: api by use, plan by a subscription. What a process counts first under a model is not in it, since Prometheus sees no growth there; cost_query has the exact sums.',
         unit: 'currencyUSD',
         queries: [['sum by (mode) (increase(cortex_spent_usd_total[24h]))', '{{mode}}']],
       },
