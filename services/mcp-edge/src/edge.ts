@@ -141,6 +141,7 @@ export class Edge {
       builtins: new Set(own.filter(({ announced }) => announced.builtin).map(({ name }) => name)),
       log,
       review: integrity.review,
+      settled: () => integrity.settled,
       digestOf: toolDigest,
       readSchemas,
       schemas,
@@ -312,7 +313,7 @@ export class Edge {
     this.catalog
       .follow(this.host.bus)
       .catch((error: unknown) => this.host.log.error({ err: error }, 'the tool catalogue cannot be followed'))
-      .finally(() => this.desk.adoptFile())
+      .finally(() => this.desk.open())
       // Names of our own come first, so they have to be known.
       .finally(() => this.federation.start());
   }

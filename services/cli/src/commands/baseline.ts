@@ -99,7 +99,7 @@ function differencesOf(before: BaselineDocument, after: BaselineDocument): { nam
     const entry = is ?? was;
     if (entry === undefined || was?.digest === is?.digest) return [];
     if (is === undefined) return [{ name, lines: ['is not in it any more'] }];
-    const fields = difference(kindOf(entry), was ? definitionOf(was).fields : {}, definitionOf(is).fields);
+    const fields = difference(kindOf(entry), was && definitionOf(was).fields, definitionOf(is).fields);
     return [{ name, lines: fields.flatMap(({ field, lines }) => lines.map((line) => `${field}: ${line}`)) }];
   });
 }

@@ -1,6 +1,11 @@
 import { userInfo } from 'node:os';
 import { showControls } from '@cortex/contracts/text';
-import type { HistoryEntry, QuarantineEntry, Withheld } from '@cortex/mcp-edge/federation/integrity/desk';
+import type {
+  HistoryEntry,
+  QuarantineEntry,
+  Waiting,
+  Withheld,
+} from '@cortex/mcp-edge/federation/integrity/desk-answers';
 import type { FieldDifference } from '@cortex/mcp-edge/federation/integrity/difference';
 import { CliError, EXIT } from '../exit.js';
 import { operator, type OperatorFlags } from '../operator.js';
@@ -11,6 +16,7 @@ interface Overview {
   trackedTools: number;
   quarantined: QuarantineEntry[];
   withheld: Withheld[];
+  waiting: Waiting[];
   /** Items that are held back and cannot be decided about; a note says of which backend. */
   unrecorded: number;
   signing: string;
@@ -25,6 +31,7 @@ interface Decided {
 
 const ROOT = 'tool-integrity';
 const SHORT = 12;
+const MAX_NAMED = 20;
 /** Who decides, for the log; the secret proves that it is an operator. */
 const by = (): string => `cli:${userInfo().username}`.slice(0, 128);
 
@@ -35,7 +42,10 @@ export async function pending(flags: OperatorFlags): Promise<void> {
   for (const note of overview.notes) tell(note);
   for (const { backend, items } of overview.withheld)
     tell(`everything of ${backend} is held back until that is mended (items: ${items.length})`);
-  if (overview.quarantined.length === 0 && overview.withheld.length + overview.unrecorded > 0) return;
+  for (const { backend, why, items } of overview.waiting)
+    tell(`what is new or changed of ${backend} cannot be recorded now (${why}); ${waits(items)}`);
+  const others = overview.withheld.length + overview.waiting.length + overview.unrecorded;
+  if (overview.quarantined.length === 0 && others > 0) return;
   if (overview.quarantined.length === 0)
     return tell(`nothing is held back; ${overview.trackedTools} tools are approved`);
   const rows = overview.quarantined.map(({ tool, exposed, digest, reasons, changed, firstSeenAt }) => [
@@ -47,6 +57,13 @@ export async function pending(flags: OperatorFlags): Promise<void> {
   ]);
   print(table([['tool', 'digest', 'why', 'changed', 'since'], ...rows]));
 }
+
+const waits = (items: Waiting['items']): string => {
+  if (items.length === 0) return 'nothing of it waits';
+  const named = items.slice(0, MAX_NAMED).map(({ tool }) => showControls(tool));
+  const more = items.length - named.length;
+  return `waiting: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+};
 
 /** `cortex tools diff TOOL`: what waits against what is approved. */
 export async function diff(tool: string, flags: OperatorFlags): Promise<void> {
@@ -69,12 +86,17 @@ export async function approve(tool: string, flags: OperatorFlags & { digest?: st
 export async function history(tool: string, flags: OperatorFlags): Promise<void> {
   const found = await historyOf(tool, flags);
   if (flags.json) return printJson(found);
-  for (const { digest, firstSeenAt, approvedAt, by: who, diff: fields } of found.definitions) {
-    print(
-      `${digest.slice(0, SHORT)}  ${firstSeenAt}  ${approvedAt ? `approved ${approvedAt} by ${who}` : 'not approved'}`,
-    );
-    showFields(fields);
+  for (const one of found.definitions) {
+    print(`${one.digest.slice(0, SHORT)}  ${one.firstSeenAt}  ${approvals(one)}`);
+    showFields(one.diff);
   }
+}
+
+function approvals({ approvedAt, by: who, inForce, startedOverBy, approvedBefore = [] }: HistoryEntry): string {
+  if (approvedAt === undefined) return 'not approved';
+  const anew = startedOverBy === undefined ? '' : ` when ${startedOverBy} began anew`;
+  const before = approvedBefore.map((one) => `; before that ${one.at} by ${one.by}`).join('');
+  return `approved ${approvedAt} by ${who}${anew}${before}${inForce ? ', in force' : ''}`;
 }
 
 /** `cortex tools rollback TOOL DIGEST`: an earlier approved definition is the approved one again. */

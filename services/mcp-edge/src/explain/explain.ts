@@ -6,7 +6,9 @@ import { approved } from '../calls/gates/guard-rail.gate.js';
 import { isOfAnotherPool } from '../calls/gates/pool.gate.js';
 import { GATES, type GateWorld } from '../calls/gates.js';
 import { callId, randomHex16 } from '../calls/ids.js';
+import type { Federation } from '../federation/federation.js';
 import type { Shelf } from '../federation/shelf.js';
+import type { Backend } from '../federation/types.js';
 import type { ConfirmationRequest } from '../guard/confirmation.js';
 import type { GateViews } from '../guard/views.js';
 import type { RateLimiter } from '../ratelimit/rate-limiter.js';
@@ -63,6 +65,7 @@ export interface Explanation {
 
 export interface ExplainWorld extends Omit<GateWorld, 'confirmation'>, WhoWorld {
   readonly settings: Settings;
+  readonly federation: Pick<Federation, 'absentOwnerOf' | 'leftOut'>;
   readonly views: GateViews;
   readonly limiter: Pick<RateLimiter, 'left'>;
 }
@@ -228,11 +231,9 @@ async function gateSteps(
       continue;
     }
     if (gate === 'arguments') unplaced = tool?.announced.workspace !== 'none' && ctx.workspace === null;
-    const owner = tool === undefined ? world.federation.absentOwnerOf(question.tool) : undefined;
     steps.push(
-      owner === undefined
-        ? refused(gate, refusal, ctx, world, { asks: asked[0], unknown: question.arguments === undefined })
-        : away(gate, owner),
+      (tool === undefined ? nobodys(gate, question.tool, world) : undefined) ??
+        refused(gate, refusal, ctx, world, { asks: asked[0], unknown: question.arguments === undefined }),
     );
     // Without a tool there is nothing that the gates behind could be asked about.
     if (tool === undefined) break;
@@ -243,6 +244,21 @@ async function gateSteps(
 }
 
 /** Whoever asks here may know of every backend, also where the caller may not. */
+function nobodys(gate: string, name: string, { federation }: ExplainWorld): ExplainStep | undefined {
+  const owner = federation.absentOwnerOf(name);
+  if (owner !== undefined) return away(gate, owner);
+  const left = federation.leftOut(name);
+  return left && leftOut(gate, left);
+}
+
+const leftOut = (gate: string, { backend: { id }, why }: { backend: Backend; why: string }): ExplainStep => ({
+  gate,
+  result: 'refuse',
+  why: `backend ${id} declares it, and it is left out: it ${why}`,
+  source: { kind: 'backend', id },
+  fix: { text: 'have its declaration corrected; it is offered at the next refresh', who: [`whoever runs ${id}`] },
+});
+
 const away = (gate: string, { backend: { id }, awaySince, problem }: Shelf): ExplainStep => ({
   gate,
   result: 'refuse',

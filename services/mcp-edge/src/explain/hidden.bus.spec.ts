@@ -36,6 +36,8 @@ beforeAll(async () => {
     tool('large', { inputSchema: DOUBLING }),
     tool('poison', { description: 'Fine.\u200b' }),
     tool('rare', { scope: 'mcp:demo:rare' }),
+    tool('foreign', { scope: 'mcp:other:use' }),
+    tool('dangling', { inputSchema: { type: 'object', properties: { a: { $ref: '#/$defs/gone' } } } }),
   ]);
   edge = await startEdge({
     beside: [sampleService],
@@ -55,6 +57,18 @@ afterAll(async () => {
 const explained = async (name: string, token: string, args?: object): Promise<Explanation> =>
   (await operator(edge, 'POST', 'explain', { tool: name, token, ...(args && { arguments: args }) }))
     .body as Explanation;
+
+describe('a tool that its backend declares and nobody is offered', () => {
+  it.each([
+    ['of a scope that is not its own', 'demo_foreign', 'it has the scope mcp:other:use, which is under none of'],
+    ['with a schema that cannot be offered', 'demo_dangling', 'it has an inputSchema that cannot be offered'],
+  ])('%s: an operator is told that it is left out, and why', async (_why, name, why) => {
+    const said = await explained(name, await edge.token({ scope: SCOPE }));
+    expect(said.steps.filter(({ result }) => result === 'refuse')).toMatchObject([
+      { why: expect.stringContaining(why), source: { kind: 'backend', id: 'demo' } },
+    ]);
+  });
+});
 
 describe('P40 a tool that a list leaves out', () => {
   it.each([

@@ -42,6 +42,8 @@ export interface Read<T> {
   readonly items: readonly T[];
   readonly known: Known<T>;
   readonly faults: readonly string[];
+  /** Why each named one of them was left out. */
+  readonly leftOut: ReadonlyMap<string, string>;
   /** The tools among them that were left out because of their schemas. */
   readonly badSchemas: readonly BadSchema[];
 }
@@ -115,6 +117,7 @@ function readList<T>(
 ): Read<T> {
   const items = new Map<string, T>();
   const faults: string[] = [];
+  const leftOut = new Map<string, string>();
   const badSchemas: BadSchema[] = [];
   const seen = new Set<string>();
   for (const [position, json] of partsOf(list).entries()) {
@@ -124,6 +127,7 @@ function readList<T>(
     const fault = isObject(value) ? itemFault(kind, rules.backend, value, id, seen) : 'is no object';
     if (fault !== undefined || id === undefined || !isObject(value)) {
       faults.push(`${who} ${fault}`);
+      if (id !== undefined) leftOut.set(id, String(fault));
       continue;
     }
     seen.add(id);
@@ -138,10 +142,11 @@ function readList<T>(
     for (const note of notes) faults.push(`${who} ${note}`);
     if (isFault(made)) {
       faults.push(`${who} ${made.fault}`);
+      leftOut.set(id, made.fault);
       if (made.schema !== undefined) badSchemas.push({ tool: id, part: 'inputSchema', ...made.schema });
     } else items.set(json, made);
   }
-  return { items: [...items.values()], known: items, faults, badSchemas };
+  return { items: [...items.values()], known: items, faults, leftOut, badSchemas };
 }
 
 const schemaSentence = (part: BadSchema['part'], { pointer, reason, detail }: Fault): string =>

@@ -7,11 +7,12 @@ import type { EdgeTool } from '../catalog/edge-tool.js';
 import type { EdgeMetrics } from '../metrics.js';
 import { cancelledByCaller, type EdgeLog } from '../seams.js';
 import { absentOwner } from './absent.js';
-import type { NameClaims } from './claims.js';
+import type { NameClaims, Names } from './claims.js';
 import { BackendClient, type PendingAnswer } from './client.js';
 import type { ReadSchemas } from './declarations.js';
 import type { MachineIdentity } from './machine-identity.js';
 import { contextText } from '../methods/context.js';
+import { exposedName } from './names.js';
 import type { RoundTrips } from '../methods/round-trips.js';
 import { FederatedOffer } from './offer.js';
 import { deliveredOf, type ErrorStyle } from './results.js';
@@ -39,6 +40,8 @@ export interface FederationOptions {
   readonly log: EdgeLog;
   readonly metrics: Pick<EdgeMetrics, 'backend' | 'refreshSeconds'>;
   readonly review: Review;
+  /** Whether reviews know what was approved; until they do, the next turn comes soon. */
+  readonly settled: () => boolean;
   readonly digestOf: DigestOf;
   readonly readSchemas: ReadSchemas;
   readonly schemas: HeldToSchemas;
@@ -58,8 +61,8 @@ interface Running extends Bagged {
 }
 
 const JITTER = 0.1;
-/** Until the next try to read who holds which name. */
-const UNNAMED_MS = 1_000;
+/** Until the next try to read who holds which name, and what was approved. */
+const UNREAD_MS = 1_000;
 /** How long an answer waits for the refresh that it asks for. */
 const PATIENCE_MS = 1_000;
 
@@ -125,6 +128,11 @@ export class Federation {
     return this.#offer.collisions;
   }
 
+  /** Exposed names of tools, by backend and original; of those that are away, too. */
+  get toolNames(): Names {
+    return this.#offer.names.tool;
+  }
+
   get shelves(): ReadonlyMap<string, Shelf> {
     return this.#shelves;
   }
@@ -134,6 +142,16 @@ export class Federation {
     const ownerOf = (exposed: string) => absentOwner(exposed, this.#shelves.values(), this.#offer.names.tool);
     const bare = withoutClientPrefix(name);
     return ownerOf(name) ?? (bare === undefined ? undefined : ownerOf(bare));
+  }
+
+  /** The backend that declares a tool which would have this name and is left out, and why; undefined where there is none. */
+  leftOut(name: string): { readonly backend: Backend; readonly why: string } | undefined {
+    const { CORTEX_TOOL_NAME_MAX: max } = this.options.settings;
+    for (const { backend, leftOut } of this.#shelves.values())
+      for (const [original, why] of leftOut)
+        if (name === `${backend.id}/${original}` || name === exposedName({ ...backend, kind: 'tool', original }, max))
+          return { backend, why };
+    return undefined;
   }
 
   /** For `/ready`. */
@@ -256,7 +274,9 @@ export class Federation {
       this.#broken(error);
     }
     if (this.#stopped) return;
-    const interval = this.#named ? this.options.settings.CORTEX_REFRESH_INTERVAL_MS : UNNAMED_MS;
+    const { settings, settled } = this.options;
+    const every = settings.CORTEX_REFRESH_INTERVAL_MS;
+    const interval = this.#named && settled() ? every : Math.min(every, UNREAD_MS);
     const pause = interval * (1 + JITTER * (2 * Math.random() - 1));
     this.#timer = setTimeout(() => void this.#turn(), pause).unref();
   }

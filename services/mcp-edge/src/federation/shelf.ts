@@ -69,6 +69,11 @@ export class Shelf {
     return [...left, ...outputs];
   }
 
+  /** Tools that were declared and are not offered to anybody, by their original names, and why: as of the last good refresh. */
+  get leftOut(): ReadonlyMap<string, string> {
+    return this.#reads.get('tools')?.leftOut ?? new Map<string, string>();
+  }
+
   /** One at a time, and one more for all who ask while it runs (failure case P26): theirs begins after they asked. */
   refresh(): Promise<void> {
     if (this.#running === undefined) return this.#start();

@@ -1,6 +1,7 @@
 import type { Definition, DefinitionEvent, ItemKind } from '@cortex/contracts/definition';
 import { defineProjection, type Recorded } from '@cortex/eventstore';
 import type { Transaction } from 'kysely';
+import { AUTOMATIC } from '../federation/integrity/catalog-state.js';
 import type { EdgeDb } from './tables.js';
 
 interface Seen {
@@ -37,9 +38,6 @@ const forget = ({ id: backend, at }: Recorded, tx: Transaction<EdgeDb>): Promise
     .where('approved_at', 'is', null)
     .where('first_seen_at', '<', new Date(Date.parse(at) - YEAR_MS))
     .execute();
-
-/** Who approves what nobody had to look at. */
-const AUTOMATIC = 'first seen';
 
 /** The history of every item of every backend, by digest. Source: gateway, section 17.8. */
 export const definitions = defineProjection<DefinitionEvent, EdgeDb>({

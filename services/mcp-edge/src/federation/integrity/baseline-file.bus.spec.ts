@@ -112,6 +112,17 @@ describe('the baseline file', () => {
     expect((await overview()).degraded).toBeNull();
   });
 
+  it('is there again when a start over has ended a doubt, with the answer to that (T20)', async () => {
+    await start();
+    await written((now) => expect(Object.keys(now.tools)).toHaveLength(1));
+    await rm(file);
+    // What was approved without a signature is not believed any more.
+    await restart({ CORTEX_BASELINE_PRIVATE_KEY: privatePem });
+    expect((await overview()).degraded).toHaveLength(1);
+    expect((await operator(edge, 'POST', 'tool-integrity', { action: 'start_over', backend: id })).status).toBe(200);
+    expect(Object.keys((await document()).tools)).toEqual([`${id}/echo`]);
+  });
+
   it('is signed where a key is, and verifies', async () => {
     await start({ CORTEX_BASELINE_PRIVATE_KEY: privatePem });
     await written((now) => expect(now.trust).toMatchObject({ trust_level: 'self-signed' }));
@@ -143,7 +154,14 @@ describe('a baseline file that cannot be believed', () => {
     expect(await overview()).toMatchObject({
       degraded: [why],
       quarantined: [],
-      withheld: [{ backend: id, why: expect.stringMatching(/; restore it, or delete it, and start again$/) }],
+      withheld: [
+        {
+          backend: id,
+          why: expect.stringMatching(
+            /; set CORTEX_BASELINE_PRIVATE_KEY .* or delete the file to go on without, and start again$/,
+          ),
+        },
+      ],
     });
     expect(edge.edge.integrity.heldCount).toBe(1);
     demo.tools = [tool('Something else.')];

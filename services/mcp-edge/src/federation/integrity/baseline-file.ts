@@ -31,6 +31,9 @@ export interface BaselineFileOptions {
 type Blocks = Pick<BaselineDocument, 'tools' | 'items' | 'quarantine'>;
 
 const FIX = 'restore it, or delete it, and start again';
+const KEY_FIX =
+  'set CORTEX_BASELINE_PRIVATE_KEY or CORTEX_BASELINE_PUBLIC_KEY again, or delete the file to go on without, and start again';
+class NoKey extends Error {}
 
 /**
  * The approvals once more, in a file: a witness beside the log, for whoever backs up or compares them, and where an operator signs elsewhere a
@@ -50,7 +53,8 @@ export class BaselineFile {
     try {
       this.#document = this.#read();
     } catch (error) {
-      this.fault = { why: `the baseline file cannot be believed (${(error as Error).message})`, fix: FIX };
+      const fix = error instanceof NoKey ? KEY_FIX : FIX;
+      this.fault = { why: `the baseline file cannot be believed (${(error as Error).message})`, fix };
     }
     const { tools = {}, items = {}, quarantine = {} } = this.#document ?? {};
     this.#blocks = { tools, items, quarantine };
@@ -114,7 +118,7 @@ export class BaselineFile {
     }
     const document = readDocument(parsed(text));
     if (keys.publicKey !== undefined) assertSigned(document, keys.publicKey);
-    else if (document.signature !== undefined) throw new Error('it is signed, and no key is configured');
+    else if (document.signature !== undefined) throw new NoKey('it is signed, and no key is configured');
     return document;
   }
 

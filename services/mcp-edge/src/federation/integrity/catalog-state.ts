@@ -7,6 +7,11 @@ export interface Approved extends Definition {
   readonly seal?: Seal;
 }
 
+/** Who approves what nobody had to look at. */
+export const AUTOMATIC = 'first seen';
+
+export type Past = Pick<Approved, 'digest' | 'since' | 'by'>;
+
 /** Why an item is not offered as it is declared. `partly`: it is, but for the hints and the scope in `changed`. */
 export interface Held {
   readonly reasons: readonly HoldReason[];
@@ -25,8 +30,8 @@ export interface Item {
   readonly listed: boolean;
   /** Was rolled back: nothing else is in force before somebody acknowledges it. */
   readonly pinned: boolean;
-  /** Digests of what was approved before. */
-  readonly past: readonly string[];
+  /** What was approved before, oldest first: each definition once per who approved it. */
+  readonly past: readonly Past[];
   /** `at` of the newest seal: an older one that is brought in again proves nothing. */
   readonly sealed: string;
   /** `at` of the newest approval, whoever's clock it was; empty where there was none. */

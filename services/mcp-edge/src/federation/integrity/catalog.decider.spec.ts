@@ -176,7 +176,7 @@ describe('an approval', () => {
     expect(echo(state)).toMatchObject({
       approved: { digest: rewritten.definition.digest, by: 'operator' },
       held: null,
-      past: [first.definition.digest],
+      past: [{ digest: first.definition.digest }],
     });
   });
 

@@ -1,7 +1,17 @@
 import { conflict, failedPrecondition, notFound } from '@cortex/contracts';
 import type { Definition, DefinitionEvent, HoldReason, ItemKind, Seal } from '@cortex/contracts/definition';
 import { defineDecider } from '@cortex/eventstore';
-import { admitted, type CatalogState, type Item, keyOf, type Policy, type Sign } from './catalog-state.js';
+import {
+  admitted,
+  type Approved,
+  AUTOMATIC,
+  type CatalogState,
+  type Item,
+  keyOf,
+  type Past,
+  type Policy,
+  type Sign,
+} from './catalog-state.js';
 import { digestOf, type Observed } from './fingerprint.js';
 import { reviewItem } from './review-item.js';
 
@@ -68,7 +78,10 @@ export const catalog = defineDecider<CatalogCommand, DefinitionEvent, CatalogSta
         if (item === undefined)
           throw notFound('tool', 'has never been seen', 'name one that cortex tools history knows');
         if (item.approved?.digest === definition.digest) return [];
-        if (!item.past.includes(definition.digest) || digestOf(kind, definition.fields) !== definition.digest)
+        if (
+          !item.past.some(({ digest }) => digest === definition.digest) ||
+          digestOf(kind, definition.fields) !== definition.digest
+        )
           throw failedPrecondition('digest', 'was never approved for this item', 'take one of its history that was', {
             reason: 'invalid_state',
           });
@@ -108,9 +121,7 @@ export const catalog = defineDecider<CatalogCommand, DefinitionEvent, CatalogSta
     /** What is in force from now on. */
     const approved = (definition: Definition, by: string, seal: Seal | undefined): Partial<Item> => ({
       approved: { ...definition, since: at, by, ...(seal && { seal }) },
-      past: item.approved
-        ? [...item.past.filter((old) => old !== item.approved?.digest), item.approved.digest]
-        : item.past,
+      past: item.approved ? withPast(item.past, item.approved) : item.past,
       sealed: seal && seal.at > item.sealed ? seal.at : item.sealed,
       decided: later(at, item.decided),
     });
@@ -168,9 +179,6 @@ export const catalog = defineDecider<CatalogCommand, DefinitionEvent, CatalogSta
  */
 let inFold: { items?: Record<string, Item>; actor?: object } = {};
 
-/** Who approves what nobody had to look at. */
-const AUTOMATIC = 'first seen';
-
 const fresh = (kind: ItemKind, name: string, sealed = ''): Item => ({
   kind,
   name,
@@ -183,6 +191,10 @@ const fresh = (kind: ItemKind, name: string, sealed = ''): Item => ({
   sealed,
   decided: '',
 });
+
+function withPast(past: readonly Past[], { digest, since, by }: Approved): Past[] {
+  return [...past.filter((old) => old.digest !== digest || old.by !== by), { digest, since, by }];
+}
 
 const later = (a: string, b: string): string => (a > b ? a : b);
 

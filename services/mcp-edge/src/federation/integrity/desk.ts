@@ -1,5 +1,5 @@
 import { conflict, failedPrecondition, invalidArgument, notFound } from '@cortex/contracts';
-import { type Definition, ITEM_KINDS, type ItemKind } from '@cortex/contracts/definition';
+import { type Definition, ITEM_KINDS } from '@cortex/contracts/definition';
 import type { EdgeLog } from '../../seams.js';
 import type { Federation } from '../federation.js';
 import {
@@ -14,52 +14,18 @@ import {
   signDocument,
 } from './baseline-document.js';
 import type { BaselineFile } from './baseline-file.js';
-import { type CatalogState, type Item, keyOf } from './catalog-state.js';
+import type { HistoryEntry, QuarantineEntry, Waiting, Withheld } from './desk-answers.js';
+import { AUTOMATIC, type CatalogState, type Item, keyOf } from './catalog-state.js';
 import type { DefinitionStore, ItemName } from './definition-store.js';
-import { difference, type FieldDifference } from './difference.js';
+import { difference } from './difference.js';
 import { type Finding, observe } from './fingerprint.js';
 import { Distrust, type Doubt } from './distrust.js';
-import { fits, type Integrity, TAG } from './integrity.js';
-
-/** An item that is held back, or is served without what it asks less care for. */
-export interface QuarantineEntry {
-  /** `<backend>/<original>`, with the kind between them for what is no tool. */
-  readonly tool: string;
-  readonly app: string;
-  readonly kind: ItemKind;
-  readonly exposed: string | null;
-  /** Of the definition that waits. */
-  readonly digest: string;
-  readonly approved: string | null;
-  readonly changed: readonly string[];
-  readonly reasons: readonly string[];
-  readonly partly: boolean;
-  readonly firstSeenAt: string;
-  readonly fields: readonly FieldDifference[];
-  readonly findings: readonly Finding[];
-}
-
-/** A backend of which everything is held back, and nothing can be approved, until its approvals can be believed again. */
-export interface Withheld {
-  readonly backend: string;
-  /** Why, and how to get out. */
-  readonly why: string;
-  /** All that it declares, named as in a `QuarantineEntry`. */
-  readonly items: readonly Pick<QuarantineEntry, 'tool' | 'exposed'>[];
-}
-
-export interface HistoryEntry {
-  readonly digest: string;
-  readonly firstSeenAt: string;
-  readonly approvedAt?: string;
-  readonly by?: string;
-  /** Against the one before it in time. */
-  readonly diff: readonly FieldDifference[];
-}
+import { type Integrity, TAG } from './integrity.js';
+import { fits } from './known.js';
 
 export interface DeskOptions {
   readonly integrity: Integrity;
-  readonly federation: Pick<Federation, 'current' | 'shelves' | 'refresh'>;
+  readonly federation: Pick<Federation, 'current' | 'shelves' | 'refresh' | 'toolNames'>;
   readonly definitions: DefinitionStore;
   /** Where the approvals are written once more. */
   readonly file: BaselineFile | undefined;
@@ -68,6 +34,13 @@ export interface DeskOptions {
   readonly log: EdgeLog;
 }
 
+/** The texts of two definitions that differ in no field are not kept. */
+const REORDERED = {
+  field: 'order',
+  old: null,
+  new: null,
+  lines: ['the same members with the same values, written in another order'],
+};
 const NO_KEY = 'set CORTEX_BASELINE_PUBLIC_KEY to the key that baselines are signed with';
 
 /** What operators ask and decide about definitions, whatever the way they come. Source: gateway, sections 17.6 and 17.8. */
@@ -86,6 +59,7 @@ export class IntegrityDesk {
       trackedTools,
       quarantined: this.quarantined(),
       withheld: this.withheld(),
+      waiting: this.waiting(),
       unrecorded: integrity.unrecorded,
       baseline: 'log',
       signing: keys.signing,
@@ -107,6 +81,15 @@ export class IntegrityDesk {
       const items = (declared ? observe(declared) : []).map(({ kind, name }) => this.#named({ backend, kind, name }));
       return [{ backend, why, items }];
     });
+  }
+
+  /** By backend. */
+  waiting(): Waiting[] {
+    return [...this.options.integrity.waiting].map(([backend, { why, waiting }]) => ({
+      backend,
+      why,
+      items: waiting.map(({ kind, name }) => this.#named({ backend, kind, name })),
+    }));
   }
 
   /** What waits for a decision, by backend and name. */
@@ -131,14 +114,14 @@ export class IntegrityDesk {
   async acknowledge(tool: string, digest: string | undefined, by: string) {
     this.#assertDecidable();
     const item = await this.#find(tool);
-    const { integrity, federation } = this.options;
+    const { integrity } = this.options;
     const sign = integrity.signer(item.backend);
     const { kind, name } = item;
     const command = { type: 'Acknowledge' as const, kind, name, by, ...(digest && { digest }), ...(sign && { sign }) };
     const changed = integrity.states.get(item.backend)?.items[keyOf(item)]?.held?.changed ?? [];
     await this.#assertBelieved(item.backend);
     await integrity.execute(item.backend, command);
-    await federation.refresh(item.backend);
+    await this.#inForce(item.backend);
     return this.#decided({ acknowledged: labelOf(item), app: item.backend, changed });
   }
 
@@ -146,7 +129,7 @@ export class IntegrityDesk {
   async rollBack(tool: string, digest: string, by: string) {
     this.#assertDecidable();
     const item = await this.#find(tool);
-    const { integrity, federation, definitions } = this.options;
+    const { integrity, definitions } = this.options;
     await this.#assertBelieved(item.backend);
     const history = await definitions.of(item, await integrity.seqOf(item.backend));
     const known = history.find((one) => one.digest === digest);
@@ -156,7 +139,7 @@ export class IntegrityDesk {
     const { kind, name } = item;
     const definition = { digest, fields: known.fields, order: '' };
     await integrity.execute(item.backend, { type: 'RollBack', kind, name, definition, by, ...(sign && { sign }) });
-    await federation.refresh(item.backend);
+    await this.#inForce(item.backend);
     return this.#decided({ rolledBack: labelOf(item), app: item.backend, digest });
   }
 
@@ -188,15 +171,25 @@ export class IntegrityDesk {
     const item = await this.#find(tool);
     const { integrity, definitions } = this.options;
     const known = await definitions.of(item, await integrity.seqOf(item.backend));
+    const { items, restarted } = await this.#state(item.backend);
+    const { approved = null, past = [] } = integrity.withholds(item.backend) ? {} : (items[keyOf(item)] ?? {});
     return {
       tool: labelOf(item),
-      definitions: known.map((one, n) => ({
-        digest: one.digest,
-        firstSeenAt: one.first_seen_at.toISOString(),
-        ...(one.approved_at && { approvedAt: one.approved_at.toISOString() }),
-        ...(one.approved_by !== null && { by: one.approved_by }),
-        diff: difference(item.kind, known[n + 1]?.fields ?? {}, one.fields),
-      })),
+      definitions: known.map(({ digest, fields, first_seen_at, approved_at, approved_by: by }, n) => {
+        const inForce = approved?.digest === digest;
+        const before = past.filter((one) => one.digest === digest && one.by !== by);
+        const anew = inForce && restarted?.why === 'start_over' && by === AUTOMATIC;
+        return {
+          digest,
+          firstSeenAt: first_seen_at.toISOString(),
+          ...(approved_at && { approvedAt: approved_at.toISOString() }),
+          ...(by !== null && { by }),
+          inForce,
+          ...(anew && approved.since >= restarted.at && { startedOverBy: restarted.by }),
+          ...(before.length > 0 && { approvedBefore: before.map(({ since, by: who }) => ({ at: since, by: who })) }),
+          diff: difference(item.kind, known[n + 1]?.fields, fields),
+        };
+      }),
     };
   }
 
@@ -272,8 +265,15 @@ export class IntegrityDesk {
     return this.#decided({ adopted: entriesOf(document).length, savedAt: document.savedAt });
   }
 
-  /** A baseline that an operator signed elsewhere and put into the file: in force at the start, unless it is already. Never throws. */
-  async adoptFile(): Promise<void> {
+  /** At the start, before anything of a backend is looked at. Never throws. */
+  async open(): Promise<void> {
+    const { integrity, federation } = this.options;
+    await this.#adoptFile();
+    await integrity.open(federation.shelves.keys());
+  }
+
+  /** A baseline that an operator signed elsewhere and put into the file: in force at the start, unless it is already. */
+  async #adoptFile(): Promise<void> {
     const { file, log } = this.options;
     const document = file?.signedElsewhere;
     if (document === undefined) return;
@@ -304,6 +304,12 @@ export class IntegrityDesk {
       if (error instanceof Distrust) return error.state;
       throw error;
     }
+  }
+
+  /** Has a decision count, also where the backend is away and nothing of it is looked at again. */
+  async #inForce(backend: string): Promise<void> {
+    await this.options.federation.refresh(backend);
+    await this.options.integrity.load(backend);
   }
 
   async #assertBelieved(backend: string): Promise<void> {
@@ -342,6 +348,8 @@ export class IntegrityDesk {
     const { integrity, federation } = this.options;
     const exposed = federation.current.tools.find((one) => one.exposed === tool);
     if (exposed) return { backend: exposed.backend.id, kind: 'tool', name: exposed.original };
+    for (const [id, names] of federation.toolNames)
+      for (const [name, one] of names) if (one === tool) return { backend: id, kind: 'tool', name };
     const cut = tool.indexOf('/');
     const [backend, rest] = [tool.slice(0, Math.max(0, cut)), tool.slice(cut + 1)];
     const items = integrity.states.get(backend)?.items;
@@ -350,21 +358,21 @@ export class IntegrityDesk {
     const name = rest.slice((kind?.length ?? 0) + 1);
     if (kind !== undefined && items?.[keyOf({ kind, name })]) return { backend, kind, name };
     // Nothing of it is known by name then.
-    if (integrity.withholds(backend)) await this.#assertBelieved(backend);
+    if (integrity.withholds(backend) || integrity.waiting.has(backend)) await this.#assertBelieved(backend);
     const held = this.quarantined().map((entry) => entry.exposed ?? entry.tool);
     const fix = held.length === 0 ? 'nothing is quarantined' : `quarantined are: ${held.slice(0, 50).join(', ')}`;
     throw notFound('tool', `${JSON.stringify(tool.slice(0, 200))} is unknown`, fix, { details: { quarantined: held } });
   }
 
   #named({ backend, kind, name }: ItemName): Pick<QuarantineEntry, 'tool' | 'exposed'> {
-    const { tools } = this.options.federation.current;
-    const found = tools.find((one) => kind === 'tool' && one.backend.id === backend && one.original === name);
-    return { tool: labelOf({ backend, kind, name }), exposed: found?.exposed ?? null };
+    const exposed = kind === 'tool' ? this.options.federation.toolNames.get(backend)?.get(name) : undefined;
+    return { tool: labelOf({ backend, kind, name }), exposed: exposed ?? null };
   }
 
   #entry(backend: string, item: Item, findings: readonly Finding[]): QuarantineEntry {
     const { kind, name, approved, held, seen } = item;
     if (held === null || seen === null) throw new Error('an item that is not held has no entry');
+    const fields = difference(kind, approved?.fields, seen.fields);
     return {
       ...this.#named({ backend, kind, name }),
       app: backend,
@@ -375,7 +383,7 @@ export class IntegrityDesk {
       reasons: held.reasons,
       partly: held.partly,
       firstSeenAt: held.since,
-      fields: difference(kind, approved?.fields ?? {}, seen.fields),
+      fields: fields.length === 0 && held.reasons.includes('reordered') ? [REORDERED] : fields,
       findings,
     };
   }

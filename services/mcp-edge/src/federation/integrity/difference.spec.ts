@@ -30,9 +30,18 @@ describe('the difference of two definitions', () => {
 
   it('says a hint as a sentence, an absent one with what it means', () =>
     expect(lines({}, { annotations: { readOnlyHint: true, title: 'E' } })).toEqual([
-      'readOnlyHint: it said that it may change something, now it says that it changes nothing',
+      'readOnlyHint: it said nothing, so it may change something, now it says that it changes nothing',
       '+ /title: "E"',
     ]));
+
+  it('says of a first definition what it says, and not that it ever said anything else', () => {
+    const first = observedTool('echo', { annotations: { readOnlyHint: true, destructiveHint: true } }).definition;
+    const [annotations] = difference('tool', undefined, first.fields).filter(({ field }) => field === 'annotations');
+    expect(annotations?.lines).toEqual([
+      'readOnlyHint: it says that it changes nothing',
+      'destructiveHint: it says that it may destroy something',
+    ]);
+  });
 
   it('writes what shows nothing, turns the direction or controls a terminal by its name (T22)', () =>
     expect(lines({}, { description: 'Says it\u200b back.\u202e\u001b[2J' })).toEqual([

@@ -17,11 +17,16 @@ const MAX_LINES = 200;
 
 const valueOf = (text: string | undefined): unknown => (text === undefined ? null : (JSON.parse(text) as unknown));
 
-/** The fields of two definitions that differ, in the order of the fingerprint. Before nothing, everything is new. */
-export function difference(kind: ItemKind, before: DefinitionFields, after: DefinitionFields): FieldDifference[] {
-  return changedFields(kind, before, after).map((field) => {
-    const [old, now] = [valueOf(before[field]), valueOf(after[field])];
-    const lines = field === 'annotations' && kind === 'tool' ? hintLines(old, now) : linesOf(old, now);
+/** The fields of two definitions that differ, in the order of the fingerprint. Of the first one everything is new. */
+export function difference(
+  kind: ItemKind,
+  before: DefinitionFields | undefined,
+  after: DefinitionFields,
+): FieldDifference[] {
+  return changedFields(kind, before ?? {}, after).map((field) => {
+    const [old, now] = [valueOf(before?.[field]), valueOf(after[field])];
+    const hints = field === 'annotations' && kind === 'tool';
+    const lines = hints ? hintLines(before === undefined ? undefined : old, now) : linesOf(old, now);
     const more = lines.length - MAX_LINES;
     return { field, old, new: now, lines: more > 0 ? [...lines.slice(0, MAX_LINES), `… and ${more} more`] : lines };
   });
@@ -59,13 +64,19 @@ const HINTS: Readonly<Record<string, readonly [yes: string, no: string, absent: 
   openWorldHint: ['reaches the outside world', 'stays inside', true],
 };
 
+/** `old` undefined: there was no definition before. */
 function hintLines(old: unknown, now: unknown): string[] {
   const [a, b] = [recordOf(old), recordOf(now)];
   const hints = Object.entries(HINTS).flatMap(([name, [yes, no, absent]]) => {
-    const says = (record: Record<string, unknown>): boolean =>
-      typeof record[name] === 'boolean' ? record[name] : absent;
-    if (says(a) === says(b)) return [];
-    return [`${name}: it said that it ${says(a) ? yes : no}, now it says that it ${says(b) ? yes : no}`];
+    const means = (record: Record<string, unknown>): string =>
+      (typeof record[name] === 'boolean' ? record[name] : absent) ? yes : no;
+    const says = (record: Record<string, unknown>, said: string): string =>
+      typeof record[name] === 'boolean'
+        ? `${said} that it ${means(record)}`
+        : `${said} nothing, so it ${means(record)}`;
+    if (old === undefined) return typeof b[name] === 'boolean' ? [`${name}: ${says(b, 'it says')}`] : [];
+    if (means(a) === means(b)) return [];
+    return [`${name}: ${says(a, 'it said')}, ${says(b, 'now it says')}`];
   });
   const rest = (record: Record<string, unknown>): unknown => {
     const others = Object.entries(record).filter(([name, value]) => !(name in HINTS && typeof value === 'boolean'));
@@ -73,7 +84,7 @@ function hintLines(old: unknown, now: unknown): string[] {
   };
   const others = linesOf(rest(a), rest(b));
   // A default that is said now and was meant before is a change of the text alone.
-  return hints.length + others.length > 0 ? [...hints, ...others] : linesOf(old, now);
+  return hints.length + others.length > 0 ? [...hints, ...others] : linesOf(old ?? null, now);
 }
 
 const recordOf = (value: unknown): Record<string, unknown> =>

@@ -131,6 +131,23 @@ describe('a tool that changes under its name', () => {
     expect(await held()).toMatchObject([{ tool: `${id}/echo`, reasons: ['mutated'] }]);
   });
 
+  it('is shown and can be decided about while its backend is away, also after a start (T20)', async () => {
+    demo.tools = [EVIL, { ...SAVE, description: 'Saves, and sends.' }];
+    await refresh();
+    await demo.shut();
+    await refresh();
+    const yes = (tool: string) => operator(edge, 'POST', 'tool-integrity', { tool });
+    expect(await yes(`${id}_save`)).toMatchObject({ status: 200, body: { quarantined: [`${id}/echo`] } });
+    await edge[Symbol.asyncDispose]();
+    edge = await start();
+    expect(await held()).toMatchObject([{ tool: `${id}/echo` }]);
+    expect(edge.edge.integrity.heldCount).toBe(1);
+    expect(await yes(`${id}/echo`)).toMatchObject({ status: 200, body: { quarantined: [] } });
+    await demo.open();
+    await refresh();
+    expect(Object.keys(await listed())).toEqual(['echo', 'save']);
+  });
+
   it('comes back by itself when the backend takes the change back, however often it alternates (T20)', async () => {
     for (let turn = 0; turn < 3; turn++) {
       demo.tools = [EVIL, SAVE];
@@ -205,8 +222,12 @@ describe('the history', () => {
     await operator(edge, 'POST', 'tool-integrity', { tool: `${id}/echo` });
     const definitions = await historyOf(`${id}_echo`);
     expect(definitions).toMatchObject([
-      { by: 'operator', diff: [{ field: 'description' }] },
-      { by: 'first seen', diff: [{ field: 'scope' }, { field: 'description' }, { field: 'inputSchema' }] },
+      { by: 'operator', inForce: true, diff: [{ field: 'description' }] },
+      {
+        by: 'first seen',
+        inForce: false,
+        diff: [{ field: 'scope' }, { field: 'description' }, { field: 'inputSchema' }],
+      },
     ]);
     const back = { tool: `${id}_echo`, action: 'rollback', digest: definitions[1]?.digest };
     expect(await operator(edge, 'POST', 'tool-integrity', back)).toMatchObject({
@@ -215,11 +236,27 @@ describe('the history', () => {
     });
     expect(Object.keys(await listed())).toEqual(['save']);
     expect(await held()).toMatchObject([{ reasons: ['mutated', 'rolled_back'] }]);
+    await eventually(async () =>
+      expect(await historyOf(`${id}_echo`)).toMatchObject([
+        { by: 'operator', inForce: false },
+        { by: 'operator', inForce: true, approvedBefore: [{ by: 'first seen' }] },
+      ]),
+    );
     demo.tools = [ECHO, SAVE];
     await refresh();
     expect((await listed())['echo']).toBe(`[${id}] ${ECHO.description}`);
     const never = { ...back, digest: 'f'.repeat(64) };
     expect((await operator(edge, 'POST', 'tool-integrity', never)).status).toBe(400);
+  });
+
+  it('says who began anew, where a tool was approved by being there then', async () => {
+    const again = { action: 'start_over', backend: id, by: 'cli:ada' };
+    expect((await operator(edge, 'POST', 'tool-integrity', again)).status).toBe(200);
+    await eventually(async () =>
+      expect(await historyOf(`${id}_echo`)).toMatchObject([
+        { by: 'first seen', inForce: true, startedOverBy: 'cli:ada' },
+      ]),
+    );
   });
 });
 
@@ -231,6 +268,11 @@ describe('a log that cannot be read or believed', () => {
       await refresh();
       const offered = edge.edge.federation.current.tools.filter(({ held }) => held === undefined);
       expect(offered.map(({ original }) => original)).toEqual(['save']);
+      // Nothing of it is on record, and still it is told.
+      const { body } = await operator(edge, 'GET', 'tool-integrity');
+      const items = ['echo', 'extra'].map((name) => ({ tool: `${id}/${name}`, exposed: `${id}_${name}` }));
+      expect(body).toMatchObject({ quarantined: [], waiting: [{ backend: id, why: expect.any(String), items }] });
+      expect(edge.edge.integrity.heldCount).toBe(2);
     } finally {
       process.kill(nats.pid, 'SIGCONT');
     }
@@ -239,6 +281,7 @@ describe('a log that cannot be read or believed', () => {
       return Object.keys(await listed()).join() === 'extra,save';
     });
     expect(await held()).toMatchObject([{ tool: `${id}/echo` }]);
+    expect((await operator(edge, 'GET', 'tool-integrity')).body.waiting).toEqual([]);
   });
 
   it('offers nothing of a backend whose stored definition was tampered with, and writes nothing over it (T20)', async () => {
@@ -325,7 +368,15 @@ describe('the routes of integrity', () => {
     const post = (body: unknown) => operator(edge, 'POST', 'tool-integrity', body);
     expect(await post({})).toMatchObject({ status: 400 });
     expect(await post([])).toMatchObject({ status: 400 });
-    expect(await post({ tool: 'x', digest: 'short' })).toMatchObject({ status: 400 });
+    for (const [body, message] of [
+      [{ tool: 'x', digest: 'short' }, /^digest is no digest of 64 hex digits; take /],
+      [{ tool: 'x', action: 'rollback' }, /^digest is no digest/],
+      [{ tool: 'x', action: 'dance' }, /^action is unknown; use acknowledge, /],
+      [{ action: 'start_over' }, /^backend is missing or too long; name /],
+      [{ tool: 'x', more: 1 }, /^more is unknown; leave it out$/],
+      [[], /^body is no object in JSON; send /],
+    ] as const)
+      expect(await post(body)).toMatchObject({ status: 400, body: { message: expect.stringMatching(message) } });
     expect(await post({ tool: `${id}_echo` })).toMatchObject({ status: 404, body: { quarantined: [] } });
     expect(await post({ tool: 'nothing' })).toMatchObject({ status: 404, body: { error: 'not_found' } });
     expect(await operator(edge, 'GET', 'tool-integrity/history')).toMatchObject({ status: 400 });

@@ -11,8 +11,9 @@ import { reviewItem } from './review-item.js';
 import { chunks, sizeOf } from './chunks.js';
 import { Distrust, type Doubt } from './distrust.js';
 import { Pace } from './pace.js';
-import { distrust, type Keys, restartSeal, sealOf, type Signing } from './seal.js';
-import { isSame, offered, withheldAll } from './serve.js';
+import { distrust, type Keys, NO_KEY, restartSeal, sealOf, type Signing } from './seal.js';
+import { isNews, isSame, offered, withheldAll } from './serve.js';
+import { fits, keysOf, type Known, NONE, nothingKnown, UNFIT } from './known.js';
 import { lineOf } from './told.js';
 import { heard, lossOf, newestOf, type Witness } from './witness.js';
 
@@ -42,31 +43,7 @@ const ANEW: Readonly<Record<Signing, (backend: string) => string>> = {
 
 /** First on every line, so that one search shows a change and what was decided about it. */
 export const TAG = '[cortex/tool-integrity]';
-/** Of one definition, as JSON. More is no tool that a model could be shown. */
-const MAX_DEFINITION = 384 * 1024;
-const MAX_NAME_BYTES = 1024;
-const UNFIT = `items are not offered: their name is over ${MAX_NAME_BYTES} bytes or has controls, or their definition is over ${MAX_DEFINITION}`;
-const NONE: ReadonlySet<string> = new Set();
-/** PostgreSQL takes no NUL, and a name with other controls is none that a person could decide about. */
-export const fits = ({ name, bytes }: Observed): boolean =>
-  Buffer.byteLength(name) <= MAX_NAME_BYTES && !/\p{Cc}/u.test(name) && bytes <= MAX_DEFINITION;
-
 type Adopted = Extract<CatalogCommand, { type: 'Adopt' }>['entries'];
-
-/** What of the definitions of one backend is known here. */
-interface Known {
-  state: CatalogState;
-  /** Of the newest commit in a log that the witness had nothing to add to; undefined before. */
-  seq: number | undefined;
-  /** Why its approvals cannot be believed; nothing of it is offered then, and nothing is written. */
-  degraded: string | undefined;
-  declared: Declared | undefined;
-  reviewed: Reviewed | undefined;
-  /** Items of the last review that are held back without being recorded, since no more of a backend are kept. */
-  beyond: number;
-  /** Declared items that can be offered to nobody, as they were told. */
-  unfit: ReadonlySet<string>;
-}
 
 /**
  * Compares what backends declare with what was approved, at every refresh, before anything of it is offered. The log is the only memory of
@@ -110,6 +87,16 @@ export class Integrity {
     return [...this.#known.values()].reduce((sum, { beyond }) => sum + beyond, 0);
   }
 
+  /** By backend, what is new or changed and waits until the log can be read and written again, and why it cannot. */
+  get waiting(): ReadonlyMap<string, { readonly why: string; readonly waiting: readonly Observed[] }> {
+    return new Map([...this.#known].flatMap(([id, { unread }]) => (unread === undefined ? [] : [[id, unread]])));
+  }
+
+  /** False while it is not known of every backend what was approved: it is looked at again soon. */
+  get settled(): boolean {
+    return [...this.#known.values()].every(({ seq, degraded }) => seq !== undefined || degraded !== undefined);
+  }
+
   /** By backend, what is held back without being recorded, and how to get out. */
   get crowded(): string[] {
     return [...this.#known].flatMap(([id, { beyond }]) => (beyond === 0 ? [] : [this.#crowd(id, beyond)]));
@@ -133,25 +120,33 @@ export class Integrity {
   /** Items of all kinds that are not offered as declared; of a backend that is held back whole all of them. */
   get heldCount(): number {
     let count = 0;
-    for (const [backend, { state, declared, beyond }] of this.#known)
+    for (const [backend, { state, declared, beyond, unread }] of this.#known)
       if (this.withholds(backend)) count += declared === undefined ? 0 : keysOf(declared).length;
       else {
-        count += beyond;
+        count += beyond + (unread?.waiting.length ?? 0);
         for (const { held, listed } of Object.values(state.items)) if (held !== null && listed) count++;
       }
     return count;
   }
 
+  /**
+   * What was decided about these backends before anything of them is looked at: one that is away has its quarantines all the same. Once,
+   * at the start. Never throws.
+   */
+  async open(backends: Iterable<string>): Promise<void> {
+    for (const warning of this.warnings) this.#tell('warn', {}, warning);
+    await Promise.all(
+      [...backends].map((id) => this.load(id).catch((error: unknown) => this.#doubted(id, this.#of(id), error))),
+    );
+  }
+
   /** Never throws: whatever goes wrong, the answer is what may be offered all the same. */
   readonly review: Review = async (backend, declared) => {
-    if (this.#known.size === 0) for (const warning of this.warnings) this.#tell('warn', {}, warning);
     const observed = this.#reviewable(backend, declared);
     const known = this.#of(backend.id);
     try {
       const state = await this.#recorded(backend.id, observed, declared);
-      const first = known.degraded !== undefined;
-      known.degraded = undefined;
-      if (first) this.#tell('warn', { backend: backend.id }, 'the baseline can be believed again');
+      this.#believed(backend.id, known);
       return this.#answer(known, declared, observed, state);
     } catch (error) {
       return this.#without(backend, declared, observed, known, error);
@@ -170,7 +165,7 @@ export class Integrity {
     const observed = this.#reviewable(backend, declared);
     try {
       const state = await this.load(backend.id);
-      known.degraded = undefined;
+      this.#believed(backend.id, known);
       return this.#answer(known, declared, observed, state);
     } catch (error) {
       return this.#without(backend, declared, observed, known, error);
@@ -193,11 +188,14 @@ export class Integrity {
     if (unknown !== undefined)
       throw new Distrust(`${unknown.type} was written by a newer release`, 'upgrade this one', state);
     const why = (testimonies && lossOf(state, testimonies)) ?? distrust(backend, state, keys);
-    if (why !== undefined) throw new Distrust(why, `restore the log, or ${ANEW[keys.signing](backend)}`, state);
+    if (why !== undefined) {
+      const first = why.endsWith(NO_KEY) ? 'set the key again that it was approved with' : 'restore the log';
+      throw new Distrust(why, `${first}, or ${ANEW[keys.signing](backend)}`, state);
+    }
     known.seq = seq;
     const changed = known.state !== state;
     known.state = state;
-    if (changed && this.degraded.size === 0) this.options.changed();
+    if (changed) this.#noteApproved();
     return state;
   }
 
@@ -298,14 +296,7 @@ export class Integrity {
     known: Known,
     error: unknown,
   ): Reviewed {
-    const fields = { backend: backend.id };
-    if (error instanceof Distrust) {
-      if (known.degraded !== error.message) this.#tell('error', fields, `the baseline is degraded: ${error.message}`);
-      known.degraded = error.message;
-    } else {
-      const why = isCortexError(error) ? error.message : String(error);
-      this.#tell('warn', { ...fields, err: error }, `the baseline cannot be read now (${why}); nothing new is offered`);
-    }
+    this.#doubted(backend.id, known, error);
     if (this.policy.mode === 'warn') {
       const { policy } = this;
       const review = { type: 'Review' as const, observed, policy };
@@ -315,7 +306,36 @@ export class Integrity {
     }
     if (known.degraded !== undefined) return this.#same(known, declared, known.state, () => withheldAll(declared));
     // What was approved before the log went away is offered word by word, and nothing else.
+    const waiting = observed.filter((one) => isNews(known.state.items[keyOf(one)], one));
+    if (known.unread !== undefined) known.unread = { ...known.unread, waiting };
     return this.#answer(known, declared, observed, known.state);
+  }
+
+  #doubted(backend: string, known: Known, error: unknown): void {
+    if (error instanceof Distrust) {
+      if (known.degraded !== error.message)
+        this.#tell('error', { backend }, `the baseline is degraded: ${error.message}`);
+      known.degraded = error.message;
+      known.unread = undefined;
+      return;
+    }
+    const why = isCortexError(error) ? error.message : String(error);
+    if (known.unread?.why !== why)
+      this.#tell('warn', { backend, err: error }, `the baseline cannot be read now (${why}); nothing new is offered`);
+    known.unread = { why, waiting: known.unread?.waiting ?? [] };
+  }
+
+  #believed(backend: string, known: Known): void {
+    known.unread = undefined;
+    if (known.degraded === undefined) return;
+    known.degraded = undefined;
+    this.#tell('warn', { backend }, 'the baseline can be believed again');
+    this.#noteApproved();
+  }
+
+  /** What cannot be believed is written down nowhere else. */
+  #noteApproved(): void {
+    if (this.degraded.size === 0) this.options.changed();
   }
 
   #answer(
@@ -355,15 +375,7 @@ export class Integrity {
   }
 
   #of(backend: string): Known {
-    const known = this.#known.get(backend) ?? {
-      state: catalog.initial,
-      seq: undefined,
-      degraded: undefined,
-      declared: undefined,
-      reviewed: undefined,
-      beyond: 0,
-      unfit: NONE,
-    };
+    const known = this.#known.get(backend) ?? nothingKnown();
     this.#known.set(backend, known);
     return known;
   }
@@ -377,13 +389,6 @@ export class Integrity {
     this.options.log[level](fields, `${TAG} ${text}`);
   }
 }
-
-const keysOf = ({ tools, prompts, templates, resources }: Declared): string[] => [
-  ...tools.map(({ original }) => keyOf({ kind: 'tool', name: original })),
-  ...prompts.map(({ original }) => keyOf({ kind: 'prompt', name: original })),
-  ...templates.map(({ uriTemplate }) => keyOf({ kind: 'template', name: uriTemplate })),
-  ...resources.map(({ uri }) => keyOf({ kind: 'resource', name: uri })),
-];
 
 const foldNow = (state: CatalogState, event: DefinitionEvent): CatalogState =>
   catalog.evolve(state, {

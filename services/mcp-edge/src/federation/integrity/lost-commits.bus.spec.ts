@@ -189,6 +189,28 @@ describe('a log that was damaged in the middle', () => {
   });
 });
 
+describe('a database that does not answer at the start', () => {
+  it('holds back what it may know better than the log, and nothing any longer when it answers (T20)', async () => {
+    await digests('echo', 1);
+    await edge[Symbol.asyncDispose]();
+    const admin = await postgres.pool().connect();
+    await admin.query('begin; lock table mcp_edge.definitions in access exclusive mode');
+    try {
+      edge = await start();
+      expect(served()).toEqual([]);
+      const { degraded, waiting } = await overview();
+      expect(degraded).toBeNull();
+      expect(waiting).toMatchObject([{ backend: id, why: expect.stringContaining('did not answer'), items: [{}, {}] }]);
+      expect((await decide({ tool: `${id}/echo` })).status).toBe(503);
+    } finally {
+      await admin.query('rollback');
+      admin.release();
+    }
+    await eventually(() => served().length === 2);
+    expect((await overview()).waiting).toEqual([]);
+  });
+});
+
 async function digestsBy(name: string): Promise<string[]> {
   const { body } = await operator(edge, 'GET', `tool-integrity/history?tool=${id}/${name}`);
   return (body.definitions as { by: string }[]).map((one) => one.by);

@@ -1,9 +1,10 @@
 import { type CortexError, isCortexError } from '@cortex/contracts';
+import { isObject } from '@cortex/contracts/is-object';
 import { z } from 'zod';
 import type { AdminReply, AdminRoutes } from '../../http/admin.js';
 import type { IntegrityDesk } from './desk.js';
 
-const Digest = z.string().regex(/^[0-9a-f]{64}$/, 'is no digest of 64 hex digits');
+const Digest = z.string().regex(/^[0-9a-f]{64}$/);
 const By = z
   .string()
   .min(1)
@@ -16,6 +17,16 @@ const Decision = z.discriminatedUnion('action', [
   z.strictObject({ action: z.literal('rollback'), tool: Tool, digest: Digest, by: By }),
   z.strictObject({ action: z.literal('start_over'), backend: z.string().min(1).max(64), by: By }),
 ]);
+
+/** What a field of a decision is when it is refused, and what to do about it. */
+const WRONG: Readonly<Record<string, string>> = {
+  body: 'is no object in JSON; send {"tool": "<backend>/<name>", "digest": "<what was shown>"}',
+  action: 'is unknown; use acknowledge, rollback or start_over, or leave it out to approve',
+  tool: 'is missing or too long; name it as it is listed or as <backend>/<original name>',
+  digest: 'is no digest of 64 hex digits; take one that cortex tools pending --json or history --json shows',
+  backend: 'is missing or too long; name one of CORTEX_BACKENDS',
+  by: 'is no text of 1 to 128 characters without controls; shorten it, or leave it out',
+};
 
 const ROOT = 'tool-integrity';
 
@@ -42,12 +53,12 @@ export function addIntegrityRoutes(admin: AdminRoutes, desk: IntegrityDesk): voi
 }
 
 async function decide(desk: IntegrityDesk, body: unknown): Promise<AdminReply> {
-  const read = Decision.safeParse(
-    typeof body === 'object' && body !== null ? { action: 'acknowledge', ...body } : body,
-  );
+  const read = Decision.safeParse(isObject(body) ? { action: 'acknowledge', ...body } : body);
   if (!read.success) {
     const [issue] = read.error.issues;
-    return invalid(`${issue?.path.join('.') || 'body'}: ${issue?.message}`);
+    if (issue?.code === 'unrecognized_keys') return invalid(`${issue.keys[0]} is unknown; leave it out`);
+    const field = String(issue?.path[0] ?? 'body');
+    return invalid(`${field} ${WRONG[field] ?? WRONG['body']}`);
   }
   const { data } = read;
   switch (data.action) {

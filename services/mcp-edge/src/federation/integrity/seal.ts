@@ -72,6 +72,8 @@ export const isSealed = (
   { at, value }: Seal,
 ): boolean => verify(null, statement(backend, kind, name, digest, at), key, Buffer.from(value, 'base64'));
 
+export const NO_KEY = 'no key is configured';
+
 /** Those whose text and seal were checked; they are frozen by being parts of a state. */
 const checked = new WeakSet<Approved>();
 
@@ -96,8 +98,7 @@ export function distrust(backend: string, { items, restarted }: CatalogState, ke
 function distrustItem(backend: string, item: Item, approved: Approved, { publicKey }: Keys): string | undefined {
   const { digest, fields, seal } = approved;
   if (digestOf(item.kind, fields) !== digest) return 'has another text than the digest that was approved';
-  if (publicKey === undefined)
-    return seal === undefined ? undefined : 'was approved with a signature, and no key is configured';
+  if (publicKey === undefined) return seal === undefined ? undefined : `was approved with a signature, and ${NO_KEY}`;
   if (seal === undefined) return 'was approved without a signature, and a key is configured';
   if (!isSealed(publicKey, backend, item, digest, seal)) return 'was not approved with the configured key';
   return seal.at < item.sealed ? 'has an approval that a newer one had replaced' : undefined;

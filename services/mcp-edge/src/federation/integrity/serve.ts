@@ -17,6 +17,10 @@ export function verdictOf(item: Item | undefined, seen: Observed): Verdict {
   return { is: 'held', why: 'changed' };
 }
 
+/** Whether an item is held back for something that is not on record. */
+export const isNews = (item: Item | undefined, seen: Observed): boolean =>
+  verdictOf(item, seen).is === 'held' && (item?.held ?? null) === null;
+
 const REMEDY = {
   changed: 'an operator looks at the change (cortex tools diff) and approves it (cortex tools approve)',
   pending: 'an operator looks at it (cortex tools pending) and approves it (cortex tools approve)',
