@@ -91,9 +91,14 @@ async function handle(projection: Projection, event: AnyEvent, { tx }: BatchTran
   return projection.on[event.type]?.(event, tx) as unknown;
 }
 
+/** Each once: a batch may hold a message that was given out again. */
 function messagesAbove(batch: readonly LogMessage[], applied: Applied): LogMessage[] {
-  const fresh = batch.filter(({ seq }) => seq > applied.seq);
-  applied.seq = fresh.at(-1)?.seq ?? applied.seq;
+  const fresh: LogMessage[] = [];
+  for (const message of batch) {
+    if (message.seq <= applied.seq) continue;
+    applied.seq = message.seq;
+    fresh.push(message);
+  }
   applied.messages = fresh.length;
   return fresh;
 }

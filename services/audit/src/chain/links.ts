@@ -27,16 +27,12 @@ export const linkAt = ({ first_seq, hashes }: Block, seq: number): Buffer => {
   return hashes.subarray(at, at + LINK_BYTES);
 };
 
-/**
- * The links of these records, which are in order. A sequence that is missing begins a new block; one that comes again is left out: while
- * the database is away the server gives out again what it hears nothing of, into the same batch.
- */
+/** The links of these records, which are in order. A sequence that is missing begins a new block. */
 export function blocksOf(before: Uint8Array, records: readonly { seq: number; data: Uint8Array }[]): Block[] {
   const blocks: { first_seq: number; last_seq: number; links: Buffer[] }[] = [];
   let link = before;
   for (const { seq, data } of records) {
     const open = blocks.at(-1);
-    if (open?.last_seq === seq) continue;
     const made = nextLink(link, seq, data);
     if (open !== undefined && open.last_seq + 1 === seq) {
       open.links.push(made);
