@@ -18,7 +18,7 @@ import { countKept, keptTables, loadTable } from './kept-tables.js';
 import { deleteStreams, streamsOn } from './log-streams.js';
 import type { Manifest } from './manifest.js';
 import { putSnapshot } from './stream-snapshot.js';
-import { migrationsOf, progress } from './take.js';
+import { CONFIG_FILES, migrationsOf, progress } from './take.js';
 
 export interface PutBack {
   folder: string;
@@ -119,7 +119,8 @@ async function putConfig({ folder, manifest, home }: PutBack, here: Secrets): Pr
   writeJson(home.secrets, secrets);
   for (const { file } of manifest.files) {
     const name = basename(file);
-    if (name === 'secrets.json' || name === 'erased.json') continue;
+    // What it may hold besides is nothing that a restore writes: the home's other files lead to its own servers.
+    if (name === 'erased.json' || !CONFIG_FILES.includes(name)) continue;
     const to = join(dirname(home.secrets), name);
     writePrivate(to, '');
     await copyFile(join(folder, file), to);

@@ -4,6 +4,7 @@ import type { Bus } from '@cortex/bus';
 import { schemaOf } from '@cortex/contracts/services';
 import type { Provisionable } from '@cortex/eventstore';
 import type { Secrets } from '@cortex/service-kit';
+import { deployed } from '../deploy/services.js';
 import { CliError, EXIT } from '../exit.js';
 import { writeJson, type Home } from '../home.js';
 import { version } from '../version.js';
@@ -25,8 +26,14 @@ export interface Source {
 
 const TOLD_EVERY_MS = 2_000;
 
-/** Of the home's `config`, what is neither made anew nor of this machine alone. */
-const FILES = ['logins.json', 'machines.json', 'tool-baseline.json', 'erased.json', 'prices.json', 'budget.json'];
+/** Of the home's `config`, what is neither made anew nor of this machine alone: what was decided here, and files of operators. */
+export const CONFIG_FILES: readonly string[] = [
+  'logins.json',
+  'machines.json',
+  'tool-baseline.json',
+  'erased.json',
+  ...deployed.flatMap(({ files = [] }) => files),
+];
 
 /**
  * Writes a whole backup into an empty folder, while the services go on. Proofs are read before the records that they prove, since one
@@ -106,7 +113,7 @@ async function copyConfig({ home, secrets }: Source, folder: string): Promise<St
   const { bus: _bus, database: _database, ...keys } = secrets;
   writeJson(join(folder, 'config', 'secrets.json'), keys);
   const copied = ['config/secrets.json'];
-  for (const name of FILES) {
+  for (const name of CONFIG_FILES) {
     const file = `config/${name}`;
     try {
       await copyFile(join(dirname(home.secrets), name), join(folder, file));

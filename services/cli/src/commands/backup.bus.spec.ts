@@ -1,5 +1,6 @@
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { CALLS_STREAM } from '@cortex/contracts';
 import { eventually, tempDir } from '@cortex/testing';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
@@ -46,6 +47,16 @@ it('a deployment is backed up while it runs, and not restored while anybody is a
       told: expect.stringMatching(/services are at work: mcp-edge\.\w+.*; stop them/),
     });
   }
+});
+
+it('holds the files of operators, and of the home none that another one makes anew', async () => {
+  const policy = join(dirname(home.home.secrets), 'managed-policy.json');
+  writeFileSync(policy, '[]');
+  writeFileSync(home.home.natsConfig, '');
+  const folder = join(dir, 'files');
+  expect(await home.cortex('backup', folder)).toMatchObject({ code: 0 });
+  expect(readdirSync(join(folder, 'config')).toSorted()).toEqual(['managed-policy.json', 'secrets.json']);
+  rmSync(policy);
 });
 
 it('is restored when nobody is, on the servers that it has and with the passwords that it has', async () => {
