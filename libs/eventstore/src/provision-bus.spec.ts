@@ -238,15 +238,14 @@ describe('the bus', () => {
 
   it('T80 a refused request fails at once with the refusal instead of at its deadline', async () => {
     const bus = buses.get('ticket')!;
-    const began = performance.now();
-    await expect(bus.request('cortex.tool.audit.x', '', { timeoutMs: 30_000 })).rejects.toMatchObject({
+    // Later than the test's own.
+    await expect(bus.request('cortex.tool.audit.x', '', { timeoutMs: 300_000 })).rejects.toMatchObject({
       kind: 'permission_denied',
       reason: 'forbidden',
     });
     await expect(bus.publishAcked('cortex.evt.audit._.thing.x', '', { msgId: 'x' })).rejects.toMatchObject({
       kind: 'permission_denied',
     });
-    expect(performance.now() - began).toBeLessThan(15_000);
   });
 
   it('T81 an acknowledgement put on a foreign subject by a reply is no commit and no answer', async () => {
