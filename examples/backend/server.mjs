@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 
 const {
   PORT = '4820',
+  HOST = '127.0.0.1',
   CORTEX_URL = 'http://127.0.0.1:9030/mcp',
   OAUTH_ISSUER = 'http://127.0.0.1:9031',
   OAUTH_JWKS_URL = `${OAUTH_ISSUER}/.well-known/jwks.json`,
@@ -149,4 +150,4 @@ createServer(async (req, res) => {
     if (error.status === undefined) console.error(error);
     send(error.status ?? 500, error.body ?? { error: 'something broke' });
   }
-}).listen(Number(PORT), '127.0.0.1', () => console.log(`the demo backend listens on http://127.0.0.1:${PORT}`));
+}).listen(Number(PORT), HOST, () => console.log(`the demo backend listens on http://${HOST}:${PORT}`));
