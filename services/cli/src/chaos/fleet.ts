@@ -20,7 +20,8 @@ import { askReady } from '../up/ready.js';
 import { startServiceProcess } from '../up/service-process.js';
 import { writeState, type UpState } from '../up/state.js';
 import { Cluster, NODES, PLACE_OF } from './cluster.js';
-import { HOSTS, Namespaces, Relays, type Address, type Host, type Network } from './network.js';
+import type { Address } from './link.js';
+import { HOSTS, Namespaces, Relays, type Host, type Network } from './network.js';
 
 const OWNER = 'owner';
 const READY_MS = 120_000;

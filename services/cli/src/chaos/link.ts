@@ -1,6 +1,10 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import type { Address } from './network.js';
+
+export interface Address {
+  host: string;
+  port: number;
+}
 
 /**
  * A TCP way between two hosts that can be cut. A cut link is a black hole, not a closed door: what is sent into it vanishes from sight, connections

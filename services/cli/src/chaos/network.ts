@@ -1,18 +1,13 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { Link } from './link.js';
+import { Link, type Address } from './link.js';
 import { Wire } from './wire.js';
 
 /** Where services run, and where bus node, database and issuer are that run beside none. */
 export const HOSTS = ['a', 'b'] as const;
 export type Host = (typeof HOSTS)[number];
 export type Place = Host | 'rest';
-
-export interface Address {
-  host: string;
-  port: number;
-}
 
 /** What is between the hosts of a fleet. */
 export interface Network extends AsyncDisposable {

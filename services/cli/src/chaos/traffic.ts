@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { DEFAULT_WORKSPACE } from '../up/default-workspace.js';
-import type { Address } from './network.js';
+import type { Address } from './link.js';
 
 const PROTOCOL = '2026-07-28';
 const CALLERS = 12;
