@@ -96,7 +96,7 @@ function approvals({ approvedAt, by: who, inForce, startedOverBy, approvedBefore
   if (approvedAt === undefined) return 'not approved';
   const anew = startedOverBy === undefined ? '' : ` when ${startedOverBy} began anew`;
   const before = approvedBefore.map((one) => `; before that ${one.at} by ${one.by}`).join('');
-  return `approved ${approvedAt} by ${who}${anew}${before}${inForce ? ', in force' : ''}`;
+  return `approved ${approvedAt} by ${who}${anew}${inForce ? ', in force' : ''}${before}`;
 }
 
 /** `cortex tools rollback TOOL DIGEST`: an earlier approved definition is the approved one again. */
