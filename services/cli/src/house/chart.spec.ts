@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { createPrivateKey } from 'node:crypto';
-import { globSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { schemaOf, SERVICES } from '@cortex/contracts/services';
 import { which } from '@cortex/embedded/child';
+import { natsServerBinary } from '@cortex/embedded/nats-binary';
 import { describe, expect, it } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 
@@ -85,6 +86,27 @@ const comparable = (text: string): string =>
     );
   });
 
+  it.each(['default', 'small'])('gives its bus a configuration that nats-server takes (%s)', async (values) => {
+    const { file: made, write } = draft();
+    write('secrets: { create: true }');
+    const { text } = render(given(values), made);
+    const pod = mkdtempSync(join(tmpdir(), 'cortex-nats-'));
+    const [etc, secrets] = [join(pod, 'etc/nats'), join(pod, 'run/cortex/secrets')];
+    for (const folder of [etc, secrets]) mkdirSync(folder, { recursive: true });
+    for (const [file, body] of Object.entries(secretsOf(text).get('cortex-nats')!))
+      writeFileSync(join(secrets, file), body);
+    for (const [file, body] of Object.entries(configOf(text, 'cortex-nats')))
+      // A server of 2.9 does not know it; the image has a newer one.
+      writeFileSync(join(etc, file), body.replace(/^ *sync_interval: always\n/m, ''));
+    const env = { ...process.env, POD_NAME: 'cortex-nats-0' };
+    const tried = spawnSync(await natsServerBinary(), ['-t', '-c', join(etc, 'nats.conf')], { encoding: 'utf8', env });
+    rmSync(pod, { recursive: true });
+    expect({ status: tried.status, said: tried.stderr }).toMatchObject({
+      status: 0,
+      said: expect.stringContaining('valid'),
+    });
+  });
+
   it('says what is missing instead of installing something that cannot start', () => {
     expect(render().error).toContain('canonicalUri');
   });
@@ -121,6 +143,12 @@ function secretsOf(text: string): Map<string, Record<string, string>> {
     Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
   return new Map(secrets.map((secret) => [secret!.metadata.name, decoded(secret!.data)]));
 }
+
+/** What a ConfigMap holds. */
+const configOf = (text: string, name: string): Record<string, string> =>
+  parseAllDocuments(text)
+    .map((document) => document.toJS() as Manifest | null)
+    .find((object) => object?.kind === 'ConfigMap' && object.metadata.name === name)!.data;
 
 interface Manifest {
   kind: string;
