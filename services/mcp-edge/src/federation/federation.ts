@@ -7,7 +7,7 @@ import type { EdgeTool } from '../catalog/edge-tool.js';
 import type { EdgeMetrics } from '../metrics.js';
 import { cancelledByCaller, type EdgeLog } from '../seams.js';
 import { absentOwner } from './absent.js';
-import type { NameClaims, Names } from './claims.js';
+import type { NameClaims } from './claims.js';
 import { BackendClient, type PendingAnswer } from './client.js';
 import type { ReadSchemas } from './declarations.js';
 import type { MachineIdentity } from './machine-identity.js';
@@ -128,9 +128,13 @@ export class Federation {
     return this.#offer.collisions;
   }
 
-  /** Exposed names of tools, by backend and original; of those that are away, too. */
-  get toolNames(): Names {
-    return this.#offer.names.tool;
+  /** The exposed name of a tool, also while its backend is away; undefined where it has none. */
+  exposedOf(id: string, original: string): string | undefined {
+    const shelf = this.#shelves.get(id);
+    const known = this.#offer.names.tool.get(id)?.get(original);
+    if (known !== undefined || shelf === undefined || shelf.healthy === true) return known;
+    // Names that others may want as well were kept over the start; what is left has the one that it always gets.
+    return exposedName({ ...shelf.backend, kind: 'tool', original }, this.options.settings.CORTEX_TOOL_NAME_MAX);
   }
 
   get shelves(): ReadonlyMap<string, Shelf> {

@@ -25,7 +25,7 @@ import { fits } from './known.js';
 
 export interface DeskOptions {
   readonly integrity: Integrity;
-  readonly federation: Pick<Federation, 'current' | 'shelves' | 'refresh' | 'toolNames'>;
+  readonly federation: Pick<Federation, 'current' | 'shelves' | 'refresh' | 'exposedOf'>;
   readonly definitions: DefinitionStore;
   /** Where the approvals are written once more. */
   readonly file: BaselineFile | undefined;
@@ -348,8 +348,9 @@ export class IntegrityDesk {
     const { integrity, federation } = this.options;
     const exposed = federation.current.tools.find((one) => one.exposed === tool);
     if (exposed) return { backend: exposed.backend.id, kind: 'tool', name: exposed.original };
-    for (const [id, names] of federation.toolNames)
-      for (const [name, one] of names) if (one === tool) return { backend: id, kind: 'tool', name };
+    for (const [id, { items }] of integrity.states)
+      for (const { kind, name } of Object.values(items))
+        if (kind === 'tool' && federation.exposedOf(id, name) === tool) return { backend: id, kind, name };
     const cut = tool.indexOf('/');
     const [backend, rest] = [tool.slice(0, Math.max(0, cut)), tool.slice(cut + 1)];
     const items = integrity.states.get(backend)?.items;
@@ -365,7 +366,7 @@ export class IntegrityDesk {
   }
 
   #named({ backend, kind, name }: ItemName): Pick<QuarantineEntry, 'tool' | 'exposed'> {
-    const exposed = kind === 'tool' ? this.options.federation.toolNames.get(backend)?.get(name) : undefined;
+    const exposed = kind === 'tool' ? this.options.federation.exposedOf(backend, name) : undefined;
     return { tool: labelOf({ backend, kind, name }), exposed: exposed ?? null };
   }
 

@@ -140,9 +140,9 @@ describe('a tool that changes under its name', () => {
     expect(await yes(`${id}_save`)).toMatchObject({ status: 200, body: { quarantined: [`${id}/echo`] } });
     await edge[Symbol.asyncDispose]();
     edge = await start();
-    expect(await held()).toMatchObject([{ tool: `${id}/echo` }]);
+    expect(await held()).toMatchObject([{ tool: `${id}/echo`, exposed: `${id}_echo` }]);
     expect(edge.edge.integrity.heldCount).toBe(1);
-    expect(await yes(`${id}/echo`)).toMatchObject({ status: 200, body: { quarantined: [] } });
+    expect(await yes(`${id}_echo`)).toMatchObject({ status: 200, body: { quarantined: [] } });
     await demo.open();
     await refresh();
     expect(Object.keys(await listed())).toEqual(['echo', 'save']);
