@@ -10,6 +10,7 @@ import {
   ViewLost,
   type ConsumerState,
   type Delivered,
+  type Patience,
 } from './pull.js';
 
 const IDLE_MS = 30_000;
@@ -24,6 +25,8 @@ export interface OrderedOptions {
   applied: number;
   /** What was acknowledged and is above the checkpoint is read again from the stream, every message of it, instead of ending in `ViewLost`. */
   reread?: boolean;
+  /** Kept over the attempts of a view. */
+  patience: Patience;
   signal: AbortSignal;
   log: Log;
 }
@@ -39,9 +42,9 @@ export interface OrderedOptions {
  * Ends with `PullLost`, with `ViewLost` before the first batch, or when the signal aborts.
  */
 export async function* orderedBatches(options: OrderedOptions): AsyncGenerator<Delivered[], void, undefined> {
-  const { bus, stream, consumer, applied, signal, log } = options;
-  const begin = await consumerState(bus, stream, consumer);
-  const state = await streamState(bus, stream);
+  const { bus, stream, consumer, applied, patience, signal, log } = options;
+  const begin = await patience.ask((ms) => consumerState(bus, stream, consumer, ms));
+  const state = await patience.ask((ms) => streamState(bus, stream, ms));
   const upTo = begin.delivered.stream_seq;
   const loss = lossOf(applied, begin, state);
   if (loss?.of === 'log')

@@ -6,7 +6,7 @@ import { applyBatch, type Applied } from './apply-batch.js';
 import { orderedBatches } from './ordered-batches.js';
 import type { Projection } from './projection.js';
 import { ProjectorConnection, tryLock } from './projector-connection.js';
-import { consumerState, type Delivered } from './pull.js';
+import { consumerState, Patience, type Delivered } from './pull.js';
 
 export interface ProjectionLag {
   projection: string;
@@ -149,6 +149,7 @@ export class ProjectionRunner {
   async #loop(running: Running): Promise<void> {
     const { signal } = this.#stop;
     const { name, subject } = running.projection;
+    const patience = new Patience();
     let pause = 50;
     while (!signal.aborted) {
       try {
@@ -161,6 +162,7 @@ export class ProjectionRunner {
           consumer: name,
           applied: running.seq,
           reread: running.projection.proof !== undefined,
+          patience,
           signal,
           log: this.#log,
         });

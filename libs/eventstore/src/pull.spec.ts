@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { headers, type Bus } from '@cortex/bus';
+import { deadlineExceeded, unavailable } from '@cortex/contracts';
 import { counters, eventually, natsFixture, type NatsFixture } from '@cortex/testing';
-import { consumerState, Pull, unacknowledged } from './pull.js';
+import { consumerState, Patience, Pull, unacknowledged } from './pull.js';
 
 /** No test waits that long: what comes again was handed back. */
 const ACK_WAIT_MS = 300_000;
@@ -107,5 +108,22 @@ describe('unacknowledged', () => {
     expect(unacknowledged({ delivered: at(5, 9), ack_floor: at(5, 9), num_ack_pending: 3 })).toBe(0);
     // What the filter passed over since counts as given out.
     expect(unacknowledged({ delivered: at(5, 11), ack_floor: at(5, 9), num_ack_pending: 3 })).toBe(0);
+  });
+});
+
+describe('patience', () => {
+  it('is twice as long after each answer that did not come, up to a minute, and as short as before after one that came', async () => {
+    const patience = new Patience();
+    const asked: number[] = [];
+    const ask = (error?: Error) =>
+      patience.ask((ms) => {
+        asked.push(ms);
+        return error ? Promise.reject(error) : Promise.resolve();
+      });
+    for (let n = 0; n < 7; n++) await expect(ask(deadlineExceeded('bus', 'is late', 'wait'))).rejects.toThrow('late');
+    await expect(ask(unavailable('bus', 'is away', 'wait'))).rejects.toThrow('away');
+    await ask();
+    await ask();
+    expect(asked).toEqual([2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000, 60_000, 60_000, 2000]);
   });
 });

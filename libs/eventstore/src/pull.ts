@@ -1,5 +1,5 @@
 import type { Bus, BusMessage, BusSubscription } from '@cortex/bus';
-import { inboxPrefix, unavailable } from '@cortex/contracts';
+import { inboxPrefix, isCortexError, unavailable } from '@cortex/contracts';
 import { createInbox } from '@nats-io/transport-node';
 import type { LogMessage } from './commit.js';
 
@@ -48,9 +48,37 @@ export interface PullOptions {
   ahead?: boolean;
 }
 
+const ASK_MS = 2_000;
+const LONGEST_ASK_MS = 60_000;
+
+/**
+ * How long to wait for what the server tells of a stream or consumer: twice as long after each answer that did not come. One of release
+ * 2.9 that has just begun looks through its whole log for what a filter lets pass, some seconds per consumer of a million messages,
+ * and who asks again makes it look again. Not so long from the beginning: what a leader was asked that died is never answered.
+ */
+export class Patience {
+  #ms = ASK_MS;
+
+  async ask<T>(question: (timeoutMs: number) => Promise<T>): Promise<T> {
+    try {
+      const answer = await question(this.#ms);
+      this.#ms = ASK_MS;
+      return answer;
+    } catch (error) {
+      if (isCortexError(error) && error.kind === 'deadline_exceeded') this.#ms = Math.min(2 * this.#ms, LONGEST_ASK_MS);
+      throw error;
+    }
+  }
+}
+
 /** State of a consumer as the server tells it. Errors: `unavailable`; `PullLost` when there is no such consumer. */
-export async function consumerState(bus: Bus, stream: string, consumer: string): Promise<ConsumerState> {
-  const reply = await bus.request(`$JS.API.CONSUMER.INFO.${stream}.${consumer}`, '', { timeoutMs: 2000 });
+export async function consumerState(
+  bus: Bus,
+  stream: string,
+  consumer: string,
+  timeoutMs = ASK_MS,
+): Promise<ConsumerState> {
+  const reply = await bus.request(`$JS.API.CONSUMER.INFO.${stream}.${consumer}`, '', { timeoutMs });
   const info = reply.json<ConsumerState & { error?: { code: number; description?: string } }>();
   if (info.error?.code === NOT_FOUND) throw new PullLost(`consumer ${consumer} is not there; run provisioning`);
   // The servers of a cluster choose a leader, for example.
@@ -100,8 +128,8 @@ export interface StreamState {
 }
 
 /** The sequences that a stream holds, as its leader tells it. Errors: `unavailable`. */
-export async function streamState(bus: Bus, stream: string): Promise<StreamState> {
-  const reply = await bus.request(`$JS.API.STREAM.INFO.${stream}`, '', { timeoutMs: 5000 });
+export async function streamState(bus: Bus, stream: string, timeoutMs = ASK_MS): Promise<StreamState> {
+  const reply = await bus.request(`$JS.API.STREAM.INFO.${stream}`, '', { timeoutMs });
   const { state, error } = reply.json<{
     state?: StreamState;
     error?: { description?: string };

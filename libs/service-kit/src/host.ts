@@ -10,7 +10,7 @@ import {
   ReactorRunner,
 } from '@cortex/eventstore';
 import { databaseConfig, type ClientConfig, type Pool } from '@cortex/eventstore/pool';
-import { consumerState } from '@cortex/eventstore/pull';
+import { consumerState, Patience } from '@cortex/eventstore/pull';
 import type { Type } from '@nestjs/common';
 import type { Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
@@ -190,9 +190,10 @@ export class ServiceHost {
 
   async #bringUp(): Promise<void> {
     const { bus, definition, log } = this;
+    const patience = new Patience();
     const provisioned = await this.#untilDone(async () => {
       if (!bus.up) throw unavailable(undefined, NOT_CONNECTED, '');
-      await assertStreams(bus, consumersOf(definition));
+      await assertStreams(bus, consumersOf(definition), patience);
       await assertSchema(this.pool, definition.name, definition.migrations ?? {});
     });
     if (!provisioned) return;

@@ -9,23 +9,27 @@ import {
   type ServiceName,
 } from '@cortex/contracts';
 import { missingMigrations, type Migrations } from '@cortex/eventstore';
+import type { Patience } from '@cortex/eventstore/pull';
 import type { Pool } from '@cortex/eventstore/pool';
 
-const ASK_MS = 2_000;
 /** Stream, consumer not found. */
 const MISSING = [10059, 10014];
 
 /** Throws `failed_precondition` with "run cortex provision" when a stream, bucket or consumer is not there. */
-export async function assertStreams(bus: Bus, consumers: readonly ConsumerRef[]): Promise<void> {
-  const streams = [EVENTS_STREAM, BLOBS, `KV_${BUCKETS.tools.name}`, `KV_${BUCKETS.nodes.name}`];
-  await Promise.all([
-    ...streams.map((stream) => assertThere(bus, `stream ${stream}`, `STREAM.INFO.${stream}`)),
-    ...consumers.map(({ stream, name }) => assertThere(bus, `consumer ${name}`, `CONSUMER.INFO.${stream}.${name}`)),
-  ]);
+export async function assertStreams(bus: Bus, consumers: readonly ConsumerRef[], patience: Patience): Promise<void> {
+  const needed = [
+    ...[EVENTS_STREAM, BLOBS, `KV_${BUCKETS.tools.name}`, `KV_${BUCKETS.nodes.name}`].map((stream) => ({
+      what: `stream ${stream}`,
+      api: `STREAM.INFO.${stream}`,
+    })),
+    ...consumers.map(({ stream, name }) => ({ what: `consumer ${name}`, api: `CONSUMER.INFO.${stream}.${name}` })),
+  ];
+  // One after the other: the server answers them so, and what is asked at once is late at once.
+  for (const { what, api } of needed) await patience.ask((ms) => assertThere(bus, what, api, ms));
 }
 
-async function assertThere(bus: Bus, what: string, api: string): Promise<void> {
-  const reply = await bus.request(`$JS.API.${api}`, '', { timeoutMs: ASK_MS });
+async function assertThere(bus: Bus, what: string, api: string, timeoutMs: number): Promise<void> {
+  const reply = await bus.request(`$JS.API.${api}`, '', { timeoutMs });
   const { error } = reply.json<{ error?: { err_code?: number; description?: string } }>();
   if (!error) return;
   if (MISSING.includes(error.err_code ?? 0)) throw behind(`the ${what} is missing`);
