@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { headers, type Bus } from '@cortex/bus';
 import { deadlineExceeded, unavailable } from '@cortex/contracts';
 import { counters, eventually, natsFixture, type NatsFixture } from '@cortex/testing';
-import { consumerState, Patience, Pull, unacknowledged } from './pull.js';
+import { consumerState, Patience, Pull, unacknowledged, type Delivered } from './pull.js';
 
 /** No test waits that long: what comes again was handed back. */
 const ACK_WAIT_MS = 300_000;
@@ -37,12 +37,11 @@ describe('a pull', () => {
     ]);
     first.close(got);
     const second = pullOf();
-    // In any order.
-    const again = await second.next(5000);
-    while (again.length < 3) again.push(...(await second.next(5000)));
-    again.sort((a, b) => a.seq - b.seq);
-    expect(again.map(({ seq, delivery }) => [seq, delivery])).toEqual(got.map(({ seq }) => [seq, 2]));
-    bus.publish(again.at(-1)!.ack, '+ACK');
+    // In any order, and under load one of them more than once: the server had tried it on the pull that is gone.
+    const again = new Map<number, Delivered>();
+    while (again.size < 3) for (const message of await second.next(5000)) again.set(message.seq, message);
+    expect([...again.keys()].sort((a, b) => a - b)).toEqual(got.map(({ seq }) => seq));
+    bus.publish(again.get(3)!.ack, '+ACK');
     second.close();
     await eventually(async () =>
       expect(await consumerState(bus, STREAM, counters.name)).toMatchObject({ num_ack_pending: 0 }),
